@@ -1,0 +1,54 @@
+"""Who transforms workloads, and in which order. A plugin author needs this package alone."""
+
+from __future__ import annotations
+
+from kubetailor.registry.accelerators import Accelerator, Catalogue
+from kubetailor.registry.chain import Chain, Result, Step, Warned
+from kubetailor.registry.context import UNKNOWN, Phase, TaskContext
+from kubetailor.registry.errors import ConfigError, DeferError, PluginError, StepError
+from kubetailor.registry.explain import Change
+from kubetailor.registry.hookspecs import hookimpl
+from kubetailor.registry.selection import Selection
+from kubetailor.registry.transformer import Transformer, TransformerError, transformer
+from kubetailor.workloads import (
+    CannotChangeError,
+    ConflictError,
+    Container,
+    InvalidObjectError,
+    Kind,
+    KubetailorError,
+    Pod,
+    PodPath,
+    Workload,
+)
+
+__all__ = [
+    "UNKNOWN",
+    "Accelerator",
+    "CannotChangeError",
+    "Catalogue",
+    "Chain",
+    "Change",
+    "ConfigError",
+    "ConflictError",
+    "Container",
+    "DeferError",
+    "InvalidObjectError",
+    "Kind",
+    "KubetailorError",
+    "Phase",
+    "PluginError",
+    "Pod",
+    "PodPath",
+    "Result",
+    "Selection",
+    "Step",
+    "StepError",
+    "TaskContext",
+    "Transformer",
+    "TransformerError",
+    "Warned",
+    "Workload",
+    "hookimpl",
+    "transformer",
+]

@@ -1,0 +1,147 @@
+"""What is known of the task behind a workload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar, overload
+
+from kubetailor.registry.errors import DeferError
+from kubetailor.workloads import nearest
+
+if TYPE_CHECKING:
+    from kubetailor.workloads import Workload
+
+__all__ = ["FIELDS", "PHASES", "UNKNOWN", "Phase", "TaskContext", "Unknown", "parse_task_fields"]
+
+Phase: TypeAlias = Literal["serialize", "launch", "admit"]
+PHASES: tuple[Phase, ...] = ("serialize", "launch", "admit")
+"""The moments at which a chain may run, in order."""
+
+T = TypeVar("T")
+
+
+class Unknown:
+    """The value of a field that this phase cannot know."""
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN: Final = Unknown()
+
+
+class _Field(Generic[T]):
+    """A field that raises DeferError where it is unknown."""
+
+    def __set_name__(self, owner: type[TaskContext], name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, obj: None, owner: type[TaskContext]) -> _Field[T]: ...
+    @overload
+    def __get__(self, obj: TaskContext, owner: type[TaskContext]) -> T | None: ...
+    def __get__(self, obj: TaskContext | None, owner: type[TaskContext]) -> _Field[T] | T | None:
+        if obj is None:
+            return self
+        value: T | None | Unknown = obj.peek(self.name)
+        if isinstance(value, Unknown):
+            raise DeferError(self.name)
+        return value
+
+
+class TaskContext:
+    """What is known of the task: None is known to be absent, and reading what cannot be known yet
+    defers the step, and all after it, to the next phase.
+
+    Attributes:
+        phase: ``serialize``, ``launch`` or ``admit``.
+        project: the Flyte project.
+        domain: the Flyte domain.
+        workflow: the name of the top-level workflow.
+        launch_plan: the name of the launch plan.
+        task: the name of the task, such as ``pipelines.train.fit``.
+        task_type: Flyte's task type, such as ``pytorch``.
+        version: the registered version.
+        node: the id of the node.
+        execution: the id of the execution.
+        attempt: the attempt, from 0.
+        inputs: the inputs of the task, by name.
+        namespace: the Kubernetes namespace.
+    """
+
+    __slots__ = ("_values", "_workload", "phase")
+
+    project = _Field[str]()
+    domain = _Field[str]()
+    workflow = _Field[str]()
+    launch_plan = _Field[str]()
+    task = _Field[str]()
+    task_type = _Field[str]()
+    version = _Field[str]()
+    node = _Field[str]()
+    execution = _Field[str]()
+    attempt = _Field[int]()
+    inputs = _Field[Mapping[str, Any]]()
+    namespace = _Field[str]()
+
+    def __init__(self, phase: Phase = "admit", **values: Any) -> None:
+        """A context; fields that are not given are unknown.
+
+        Raises:
+            TypeError: a field that there is not.
+        """
+        self.phase = phase
+        if unknown := values.keys() - set(FIELDS):
+            raise TypeError(f"TaskContext has no field {', '.join(sorted(unknown))}")
+        self._values = values
+        self._workload: Workload | None = None
+
+    def __repr__(self) -> str:
+        return f"TaskContext({self.phase!r}, {', '.join(f'{k}={v!r}' for k, v in self._values.items())})"
+
+    def peek(self, field: str) -> Any:
+        """A field, or UNKNOWN."""
+        return self._values.get(field, UNKNOWN)
+
+    def having(self, **values: Any) -> TaskContext:
+        """This context with other values."""
+        return TaskContext(self.phase, **{**self._values, **values})
+
+    def about(self, workload: Workload) -> TaskContext:
+        """This context for a workload, whose labels and annotations it shows."""
+        found = TaskContext(self.phase, **self._values)
+        found._workload = workload
+        return found
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels that the object has so far."""
+        return self._workload.labels if self._workload else {}
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """The annotations that the object has so far."""
+        return self._workload.annotations if self._workload else {}
+
+
+FIELDS: tuple[str, ...] = tuple(
+    name for name, value in vars(TaskContext).items() if isinstance(value, _Field)
+)
+"""The fields that a phase may know or not."""
+
+
+def parse_task_fields(pairs: tuple[str, ...] | list[str]) -> dict[str, str]:
+    """``key=value`` pairs (of `--task` or `KUBETAILOR_TASK`) as fields of a context.
+
+    Raises:
+        ValueError: no ``=``, or a field that there is not.
+    """
+    fields = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise ValueError(f"expected key=value, found {pair!r}")
+        if key not in FIELDS or key in ("inputs", "attempt"):
+            raise ValueError(f"unknown field {key!r}; {nearest(key, set(FIELDS) - {'inputs', 'attempt'})}")
+        fields[key] = value
+    return fields

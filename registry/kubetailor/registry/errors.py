@@ -1,0 +1,79 @@
+"""The faults of a config, a plugin or a step: what was given, where, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kubetailor.workloads import KubetailorError
+
+__all__ = ["ConfigError", "DeferError", "Mark", "PluginError", "StepError"]
+
+
+class Mark(NamedTuple):
+    """A place in a file, from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class ConfigError(KubetailorError):
+    """A config that cannot be used.
+
+    Attributes:
+        mark: the first place at fault, or None.
+    """
+
+    def __init__(self, message: str, mark: Mark | None = None) -> None:
+        super().__init__(f"{mark}: {message}" if mark else message)
+        self.mark = mark
+
+
+class PluginError(KubetailorError):
+    """Plugins that cannot be loaded, each with its reason."""
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        super().__init__("\n".join(faults))
+        self.faults = tuple(faults)
+
+
+class StepError(KubetailorError):
+    """A step that failed, or whose result Kubernetes would refuse.
+
+    Attributes:
+        step: the step's name.
+        plugin: the plugin of its transformer.
+        obj: the object, such as ``PyTorchJob train``.
+        mark: the step's place in the config, or None.
+    """
+
+    def __init__(
+        self, message: str, *, step: str, plugin: str, obj: str, mark: Mark | None, field: str = ""
+    ) -> None:
+        place = f"{mark}: " if mark else ""
+        where = f" of {field}" if field and field not in message else ""
+        super().__init__(f"{place}step {step!r} (plugin {plugin}) on {obj}: {message}{where}")
+        self.step = step
+        self.plugin = plugin
+        self.obj = obj
+        self.mark = mark
+        self.field = field
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class DeferError(Exception):
+    """A field of the task was read that this phase cannot know; the chain waits for the next one.
+
+    Attributes:
+        field: the field, such as ``node``.
+    """
+
+    def __init__(self, field: str) -> None:
+        super().__init__(field)
+        self.field = field

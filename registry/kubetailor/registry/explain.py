@@ -1,0 +1,81 @@
+"""What each step changed: old value, new value, step, plugin, and its place in the config."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kubetailor.workloads import Json, JsonMap, Path, diff, dotted
+from kubetailor.workloads.task_template import as_pod_task
+
+if TYPE_CHECKING:
+    from kubetailor.registry.chain import Result
+
+__all__ = ["Change", "changes", "readable"]
+
+
+class Change(NamedTuple):
+    """One changed field.
+
+    Attributes:
+        field: its path, list entries by name where they have one.
+        op: ``add``, ``remove`` or ``replace``.
+        old: the value before, None for an addition.
+        new: the value after, None for a removal.
+        step: the step's name.
+        layer: ``defaults``, ``steps`` or ``enforce``.
+        transformer: the transformer's name.
+        plugin: its plugin.
+        place: ``file:line:column`` of the step, or ``""``.
+    """
+
+    field: str
+    op: str
+    old: Json
+    new: Json
+    step: str
+    layer: str
+    transformer: str
+    plugin: str
+    place: str
+
+    def as_json(self) -> JsonMap:
+        """The change as JSON data."""
+        return self._asdict()
+
+
+def changes(result: Result) -> Iterator[Change]:
+    """Every change of a run, in the order in which the steps made them."""
+    for before, step, after in result.versions():
+        old = as_pod_task(before, after)
+        for op, path, was, now in diff(old, after):
+            yield Change(
+                field=readable(path, after if op != "remove" else old),
+                op=op,
+                old=was,
+                new=now,
+                step=step.name,
+                layer=step.layer,
+                transformer=step.transformer.name,
+                plugin=step.transformer.plugin,
+                place=str(step.mark) if step.mark else "",
+            )
+
+
+def readable(path: Path, root: Json) -> str:
+    """A path with the names of list entries: ``spec.containers[main].env[DEBUG]``."""
+    text, node = "", root
+    for key in path:
+        child: Any = None
+        if isinstance(node, dict):
+            child = node.get(str(key))
+        elif isinstance(node, list) and isinstance(key, int) and key < len(node):
+            child = node[key]
+        if isinstance(key, int):
+            name = child.get("name") if isinstance(child, dict) else None
+            text += f"[{name if isinstance(name, str) else key}]"
+        else:
+            part = dotted((key,))
+            text += part if part.startswith("[") or not text else f".{part}"
+        node = child
+    return text

@@ -1,0 +1,274 @@
+"""`when`: compiled once to a closure that says yes, no, or that this phase cannot know.
+
+There is one way to say a thing: a field and a glob, or a list of globs; `any`, `all` and `not`
+combine. What cannot be known is None, and stays so through `not`.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+from kubetailor.registry.context import PHASES, UNKNOWN, TaskContext
+from kubetailor.registry.source import text
+from kubetailor.workloads import Pod, Workload, nearest
+
+__all__ = ["ALWAYS", "WHEN_FIELDS", "Selector", "SelectorError", "View", "compile_selector"]
+
+TASK_FIELDS = (
+    "project",
+    "domain",
+    "workflow",
+    "launch_plan",
+    "task",
+    "task_type",
+    "version",
+    "node",
+    "execution",
+)
+OBJECT_FIELDS = ("namespace", "kind", "api_group", "phase")
+MAP_FIELDS = ("labels", "annotations", "inputs")
+POD_FIELDS = ("role", "requests")
+WHEN_FIELDS = (*TASK_FIELDS, *OBJECT_FIELDS, *MAP_FIELDS, *POD_FIELDS, "any", "all", "not")
+"""Every word that a `when` may use."""
+
+UNKNOWN_AT_ADMIT = frozenset({"launch_plan", "inputs"})
+"""What not even the last phase can know (of a Kubernetes object)."""
+
+
+class SelectorError(ValueError):
+    """A `when` that cannot be compiled.
+
+    Attributes:
+        path: where in the `when`.
+    """
+
+    def __init__(self, message: str, path: tuple[str | int, ...]) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class View(NamedTuple):
+    """What a selector looks at; `pod` is None for the workload as a whole."""
+
+    task: TaskContext
+    workload: Workload
+    pod: Pod | None = None
+
+
+Predicate: TypeAlias = Callable[[View], bool | None]
+
+
+def _yes(view: View) -> bool | None:
+    return True
+
+
+@dataclass(frozen=True)
+class Selector:
+    """A compiled `when`.
+
+    Attributes:
+        test: says yes, no, or None where it cannot be known.
+        fields: the fields that it reads.
+        written: what was written, for the digest and for `explain`.
+    """
+
+    test: Predicate
+    fields: frozenset[str]
+    written: Any
+
+    @property
+    def per_pod(self) -> bool:
+        """Whether it can differ between the pods of a workload."""
+        return not self.fields.isdisjoint(POD_FIELDS)
+
+    def of_workload(self, task: TaskContext, workload: Workload) -> bool | None:
+        """Whether it holds for the workload: where it reads pods, for any of them."""
+        if not self.per_pod:
+            return self.test(View(task, workload))
+        return _any(self.test(View(task, workload, pod)) for pod in workload.pods())
+
+
+ALWAYS = Selector(_yes, frozenset(), None)
+"""The selector of a step without `when`."""
+
+
+def _any(results: Iterable[bool | None]) -> bool | None:
+    unknown = False
+    for result in results:
+        if result:
+            return True
+        unknown = unknown or result is None
+    return None if unknown else False
+
+
+def _all(results: Iterable[bool | None]) -> bool | None:
+    unknown = False
+    for result in results:
+        if result is False:
+            return False
+        unknown = unknown or result is None
+    return None if unknown else True
+
+
+def compile_selector(when: Any) -> Selector:
+    """Compile a `when`; None is always.
+
+    Raises:
+        SelectorError: a field that there is not, or a value of the wrong form.
+    """
+    if when is None:
+        return ALWAYS
+    fields: set[str] = set()
+    return Selector(_compile(when, (), fields), frozenset(fields), text(when))
+
+
+def _compile(when: Any, path: tuple[str | int, ...], fields: set[str]) -> Predicate:
+    if not isinstance(when, Mapping) or not when:
+        raise SelectorError("expected a map of fields and values", path)
+    tests = [_condition(key, value, (*path, key), fields) for key, value in when.items()]
+    if len(tests) == 1:
+        return tests[0]
+    return lambda view: _all(test(view) for test in tests)
+
+
+def _condition(key: str, value: Any, path: tuple[str | int, ...], fields: set[str]) -> Predicate:
+    if key not in WHEN_FIELDS:
+        raise SelectorError(f"no field {key!r}; {nearest(key, WHEN_FIELDS, what='fields')}", path)
+    if key == "not":
+        inner = _compile(value, path, fields)
+        return lambda view: None if (result := inner(view)) is None else not result
+    if key in ("any", "all"):
+        if not isinstance(value, list) or not value:
+            raise SelectorError(f"`{key}` takes a list of conditions", path)
+        parts = [_compile(part, (*path, index), fields) for index, part in enumerate(value)]
+        join = _any if key == "any" else _all
+        return lambda view: join(part(view) for part in parts)
+    fields.add(key)
+    if key in MAP_FIELDS:
+        return _map_condition(key, value, path)
+    if key == "phase":
+        for phase in value if isinstance(value, list) else [value]:
+            if phase not in PHASES:
+                raise SelectorError(f"no phase {phase!r}; phases: {', '.join(PHASES)}", path)
+    matches = _matcher(value, path)
+    if key == "role":
+        return _role_condition(matches)
+    if key == "requests":
+        return _requests_condition(value, matches)
+    read = _READERS.get(key) or _task_reader(key)
+
+    def test(view: View) -> bool | None:
+        found = read(view)
+        return None if found is UNKNOWN else matches(found)
+
+    return test
+
+
+def _task_reader(key: str) -> Callable[[View], Any]:
+    return lambda view: view.task.peek(key)
+
+
+def _read_namespace(view: View) -> Any:
+    found = view.workload.namespace
+    return view.task.peek("namespace") if found is None else found
+
+
+_READERS: Mapping[str, Callable[[View], Any]] = {
+    "kind": lambda view: view.workload.kind_name,
+    "api_group": lambda view: view.workload.api_group,
+    "namespace": _read_namespace,
+    "phase": lambda view: view.task.phase,
+}
+
+
+def _matcher(value: Any, path: tuple[str | int, ...]) -> Callable[[Any], bool]:
+    """A test for a glob, a list of globs, or null, which matches what is absent."""
+    patterns = value if isinstance(value, list) else [value]
+    plain: set[str | None] = set()
+    globs: list[re.Pattern[str]] = []
+    for pattern in patterns:
+        if pattern is None:
+            plain.add(None)
+        elif isinstance(pattern, bool | int | float):
+            plain.add(str(pattern).lower() if isinstance(pattern, bool) else str(pattern))
+        elif not isinstance(pattern, str):
+            raise SelectorError(f"expected a glob or a list of globs, found {pattern!r}", path)
+        elif any(char in pattern for char in "*?["):
+            globs.append(re.compile(fnmatch.translate(pattern)))
+        else:
+            plain.add("".join(pattern))
+
+    def matches(found: Any) -> bool:
+        if found is None:
+            return None in plain
+        found = _as_text(found)
+        return found in plain or any(glob.match(found) for glob in globs)
+
+    return matches
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _map_condition(key: str, value: Any, path: tuple[str | int, ...]) -> Predicate:
+    if not isinstance(value, Mapping) or not value:
+        raise SelectorError(f"`{key}` takes a map of names and globs", path)
+    tests = [(name, _matcher(item, (*path, name))) for name, item in value.items()]
+
+    def test(view: View) -> bool | None:
+        if key == "inputs":
+            found = view.task.peek("inputs")
+            if found is UNKNOWN:
+                return None
+        else:
+            found = view.workload.metadata.get("labels" if key == "labels" else "annotations")
+        found = found or {}
+        return all(matches(found.get(name)) for name, matches in tests)
+
+    return test
+
+
+def _role_condition(matches: Callable[[Any], bool]) -> Predicate:
+    def test(view: View) -> bool | None:
+        if view.pod is None:
+            return _any(test(View(view.task, view.workload, pod)) for pod in view.workload.pods())
+        results = {matches(role) or matches(role.partition(":")[0]) for role in view.pod.roles}
+        # One pod spec may serve several roles, and be told apart at `admit` only.
+        return None if len(results) > 1 else results == {True}
+
+    return test
+
+
+def _requests_condition(value: Any, matches: Callable[[Any], bool]) -> Predicate:
+    names = [str(name) for name in (value if isinstance(value, list) else [value])]
+    plain = names if not any(char in name for name in names for char in "*?[") else None
+
+    def test(view: View) -> bool | None:
+        pods = view.workload.pods() if view.pod is None else (view.pod,)
+        return any(_asks(pod, plain, matches) for pod in pods)
+
+    return test
+
+
+def _asks(pod: Pod, plain: list[str] | None, matches: Callable[[Any], bool]) -> bool:
+    if plain is not None:
+        return any(pod.requests(name) for name in plain)
+    return any(
+        matches(name) and container.requests(name)
+        for container in pod.containers
+        for name in _resource_names(container.resources, pod.workload)
+    )
+
+
+def _resource_names(resources: Mapping[str, Any], workload: Workload) -> Iterator[str]:
+    full = {alias: name for name, alias in workload.resource_aliases.items()}
+    for part in ("limits", "requests"):
+        for name in resources.get(part) or {}:
+            yield full.get(name, name)

@@ -1,0 +1,198 @@
+"""YAML with places: the text that was written, and where.
+
+A plain scalar stays text until the type of the parameter reads it, so in labels and selectors
+`true`, `1.10`, `NO` and `0755` are strings. Where the type is open, YAML 1.2's core schema reads it
+(https://yaml.org/spec/1.2.2/#103-core-schema). `null`, `~` and nothing are always null.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kubetailor.registry.errors import ConfigError, Mark
+
+__all__ = ["Plain", "Source", "read_core", "text"]
+
+_BaseLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+MAX_BYTES = 1024 * 1024
+MAX_DEPTH = 50
+MAX_NODES = 100_000
+
+_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+_BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_INT = re.compile(r"[-+]?[0-9]+")
+_BASED_INT = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+
+
+class Plain(str):
+    """A scalar that was written without quotes."""
+
+    __slots__ = ()
+
+
+class _Loader(_BaseLoader):  # type: ignore[misc]  # the C loader has no stubs
+    """Composes nodes; reads no types."""
+
+
+_Loader.yaml_implicit_resolvers = {}
+
+
+def read_core(value: Any) -> Any:
+    """A value whose type is open: plain scalars as YAML 1.2's core schema reads them."""
+    if isinstance(value, dict):
+        return {text(key): read_core(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [read_core(item) for item in value]
+    if not isinstance(value, Plain):
+        return value
+    if value in _BOOLS:
+        return _BOOLS[value]
+    if _INT.fullmatch(value):
+        return int(value)
+    if _BASED_INT.fullmatch(value):
+        return int(value, 0)
+    if _FLOAT.fullmatch(value):
+        return float(value)
+    return text(value)
+
+
+def text(value: Any) -> Any:
+    """A value without the marker of plain scalars."""
+    if isinstance(value, str):
+        return str.__str__(value) if type(value) is str else "".join(value)
+    if isinstance(value, dict):
+        return {text(key): text(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [text(item) for item in value]
+    return value
+
+
+class Source:
+    """One YAML or JSON file: its data, and the place of each part."""
+
+    def __init__(self, data: bytes, file: str) -> None:
+        """Parse a file.
+
+        Args:
+            data: its bytes.
+            file: its name, for messages.
+
+        Raises:
+            ConfigError: it is not UTF-8, not YAML, too large, or has no content.
+        """
+        self.file = file
+        if len(data) > MAX_BYTES:
+            raise ConfigError(f"{file}: {len(data)} bytes, at most {MAX_BYTES}")
+        try:
+            content = data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = data[: error.start].count(b"\n") + 1
+            column = error.start - data.rfind(b"\n", 0, error.start)
+            raise ConfigError(
+                f"not UTF-8 (byte 0x{data[error.start]:02x})", Mark(file, line, column)
+            ) from None
+        self._root = self._compose(content)
+        self._nodes = 0
+        self.data = self._construct(self._root, 0)
+
+    @classmethod
+    def read(cls, path: Path) -> Source:
+        """Parse the file at a path.
+
+        Raises:
+            ConfigError: it cannot be read, or as for the constructor.
+        """
+        try:
+            return cls(path.read_bytes(), str(path))
+        except OSError as error:
+            raise ConfigError(f"{path}: {error.strerror or error}") from None
+
+    def _compose(self, content: str) -> Any:
+        loader = _Loader(content)
+        try:
+            root = loader.get_single_node()
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            place = Mark(self.file, mark.line + 1, mark.column + 1) if mark else None
+            problem = error.problem or error.context or "not YAML"
+            raise ConfigError(f"not YAML: {problem}", place) from None
+        except (yaml.YAMLError, RecursionError) as error:
+            raise ConfigError(f"{self.file}: not YAML: {error}") from None
+        finally:
+            loader.dispose()
+        if root is None:
+            raise ConfigError(f"{self.file}: the file is empty")
+        return root
+
+    def _construct(self, node: Any, depth: int) -> Any:
+        self._nodes += 1
+        if depth > MAX_DEPTH or self._nodes > MAX_NODES:
+            raise ConfigError("nested too deep, or too large", self._mark_of(node))
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node)
+        if isinstance(node, yaml.SequenceNode):
+            return [self._construct(item, depth + 1) for item in node.value]
+        found: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
+            if key is None:
+                raise ConfigError("a key must be a string", self._mark_of(key_node))
+            if key == "<<" and not key_node.style:
+                for part in self._merge_parts(value_node):
+                    merged = {**self._construct(part, depth + 1), **merged}
+                continue
+            if key in found:
+                raise ConfigError(f"the key {key!r} is there twice", self._mark_of(key_node))
+            found[key] = self._construct(value_node, depth + 1)
+        return {**merged, **found}
+
+    def _merge_parts(self, node: Any) -> list[Any]:
+        parts = node.value if isinstance(node, yaml.SequenceNode) else [node]
+        if not all(isinstance(part, yaml.MappingNode) for part in parts):
+            raise ConfigError("`<<` takes a map or a list of maps", self._mark_of(node))
+        return list(parts)
+
+    def _scalar(self, node: Any) -> str | None:
+        value: str = node.value
+        if node.style:
+            return value
+        if node.tag not in ("tag:yaml.org,2002:str", "!"):
+            raise ConfigError(f"the tag {node.tag!r} is not known here", self._mark_of(node))
+        return None if value in _NULLS else Plain(value)
+
+    def _mark_of(self, node: Any) -> Mark:
+        return Mark(self.file, node.start_mark.line + 1, node.start_mark.column + 1)
+
+    def mark(self, path: Sequence[str | int] = ()) -> Mark:
+        """The place of what is at `path`, or of the nearest thing above it that is there."""
+        node = self._root
+        for key in path:
+            found = None
+            if isinstance(node, yaml.SequenceNode) and isinstance(key, int):
+                found = node.value[key] if key < len(node.value) else None
+            elif isinstance(node, yaml.MappingNode):
+                for key_node, value_node in node.value:
+                    if key_node.value == key:
+                        found = value_node
+                        place = key_node
+            if found is None:
+                break
+            node = found
+            if not isinstance(key, int):
+                keyed = place
+                if key == path[-1]:
+                    return self._mark_of(keyed)
+        return self._mark_of(node)
+
+
+def canonical(value: Any) -> str:
+    """JSON text that is the same for the same data."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

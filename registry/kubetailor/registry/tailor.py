@@ -1,0 +1,158 @@
+"""The front door for hosts: a config, the chain that it selects, and a run over one object."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kubetailor.registry.chain import Chain, Result
+from kubetailor.registry.config import Config, find_config, load_config
+from kubetailor.registry.context import Phase, TaskContext, parse_task_fields
+from kubetailor.registry.errors import ConfigError, DeferError
+from kubetailor.workloads import InvalidObjectError, JsonMap, Kind, UnknownKindError, Workload
+
+__all__ = ["Tailor", "Tailored"]
+
+
+@dataclass(frozen=True)
+class Tailored:
+    """One object after its chain.
+
+    Attributes:
+        result: what the run did.
+        chain: the chain, or None if none was selected or none could be yet.
+    """
+
+    result: Result
+    chain: Chain | None
+
+
+@dataclass(frozen=True)
+class Tailor:
+    """A config in use.
+
+    Attributes:
+        config: the config.
+        forced: the chain that runs whatever `select` says, or None.
+        fields: what is known of every task, from `--task` or `KUBETAILOR_TASK`.
+    """
+
+    config: Config
+    forced: str | None = None
+    fields: Mapping[str, str] | None = None
+
+    @classmethod
+    def find(
+        cls,
+        path: Path | None = None,
+        *,
+        chain: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        environ: Mapping[str, str] = os.environ,
+    ) -> Tailor | None:
+        """The config in force, or None.
+
+        It is the given path, else `KUBETAILOR_CONFIG`, else the nearest `kubetailor.yaml` at or
+        above the working directory. `KUBETAILOR_CHAIN` forces a chain, and `KUBETAILOR_TASK`
+        (``key=value``, separated by commas) says what is known of every task.
+
+        Raises:
+            ConfigError: it cannot be used.
+            PluginError: plugins that cannot be loaded.
+        """
+        named = path or (Path(p) if (p := environ.get("KUBETAILOR_CONFIG")) else None)
+        found = named or find_config(Path.cwd())
+        if found is None:
+            return None
+        pairs = [pair for pair in environ.get("KUBETAILOR_TASK", "").split(",") if pair]
+        try:
+            known = parse_task_fields(pairs)
+        except ValueError as error:
+            raise ConfigError(f"KUBETAILOR_TASK: {error}") from None
+        tailor = cls(
+            load_config(found),
+            chain or environ.get("KUBETAILOR_CHAIN") or None,
+            {**known, **(fields or {})},
+        )
+        if tailor.forced is not None:
+            tailor.config.chain(tailor.forced)
+        return tailor
+
+    @property
+    def digest(self) -> str:
+        """What stands for all that may be done to a task."""
+        return self.config.digest if self.forced is None else self.config.chain(self.forced).digest
+
+    def kind_of(self, obj: JsonMap) -> Kind | None:
+        """The row of an object; None if its kind is not known and it holds no pods.
+
+        Raises:
+            UnknownKindError: its kind is not known, but it holds containers.
+            InvalidObjectError: it is no object of Kubernetes or Flyte.
+        """
+        kinds = self.config.plugins.kinds
+        kind = kinds.of(obj)
+        if kind is None and _holds_containers(obj):
+            raise UnknownKindError(
+                f"the kind {obj.get('kind')} of {obj.get('apiVersion')} is not known, and it holds "
+                "containers: add a row with the hook `register_kinds` (see the docs, "
+                "'How to add a kind')"
+            )
+        return kind
+
+    def tailor(self, obj: JsonMap, phase: Phase, *, kind: Kind | None = None, **known: Any) -> Tailored:
+        """Select the chain of an object and run it.
+
+        Args:
+            obj: the object, JSON data; it is not changed itself.
+            phase: the phase.
+            kind: its row, if that was looked up already.
+            known: what is known of the task, as fields of `TaskContext`.
+
+        Raises:
+            StepError: a step failed.
+            ConfigError: no chain can be selected, and no later phase is installed.
+            UnknownKindError, InvalidObjectError: as `kind_of`.
+        """
+        row = kind or self.kind_of(obj)
+        if row is None:
+            return Tailored(Result(obj, obj), None)
+        task = TaskContext(phase, **{**known, **(self.fields or {})})
+        is_child = self.config.plugins.kinds.is_child(obj.get("metadata"))
+        try:
+            chain = self._chain(obj, row, task)
+        except DeferError as unknown:
+            return Tailored(self._wait(obj, task, unknown.field), None)
+        if chain is None:
+            return Tailored(Result(obj, obj), None)
+        return Tailored(chain.run(obj, row, task, is_child=is_child), chain)
+
+    def _chain(self, obj: JsonMap, kind: Kind, task: TaskContext) -> Chain | None:
+        if self.forced is not None:
+            return self.config.chain(self.forced)
+        return self.config.chain_for(task, Workload(obj, kind))
+
+    def _wait(self, obj: JsonMap, task: TaskContext, unknown: str) -> Result:
+        """Nothing can be selected yet: the whole chain waits for the next phase."""
+        later = Chain("", (), phases=self.config.phases).next_phase(task.phase)
+        if later is None:
+            raise ConfigError(
+                f"{self.config.file}: `select` needs {unknown}, which the phase {task.phase!r} "
+                "cannot know, and no later phase is installed; give it with "
+                "KUBETAILOR_TASK=domain=… or --task, force a chain with KUBETAILOR_CHAIN, or list "
+                "the later phase under `phases`"
+            )
+        return Result(obj, obj, until=later, unknown=unknown, deferred=("select",))
+
+
+def _holds_containers(value: Any, depth: int = 0) -> bool:
+    if depth > 100:
+        raise InvalidObjectError("the object is nested more than 100 deep")
+    if isinstance(value, dict):
+        if isinstance(value.get("containers"), list):
+            return True
+        return any(_holds_containers(item, depth + 1) for item in value.values())
+    return isinstance(value, list) and any(_holds_containers(item, depth + 1) for item in value)

@@ -1,0 +1,214 @@
+"""Transformers: functions that change a workload or a pod, and what their signatures say."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, overload
+
+from kubetailor.registry.accelerators import Catalogue
+from kubetailor.registry.context import TaskContext
+from kubetailor.registry.selection import Selection
+from kubetailor.workloads import KubetailorError, Pod, Workload
+
+__all__ = ["Options", "Transformer", "TransformerError", "options_of", "transformer"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+Receiver: TypeAlias = Literal["pod", "workload", "pod_spec", "dict"]
+
+_MARKER = "__kubetailor__"
+_INJECTED: tuple[type, ...] = (TaskContext, Catalogue, Selection)
+
+
+class TransformerError(KubetailorError):
+    """A function that cannot be a transformer; the message names it and its file."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `@transformer` was given.
+
+    Attributes:
+        name: the name, without the plugin's; None for the function's own.
+        atomic: as a default it is kept whole or not at all.
+        replicas: it understands pods of which only image and resources are known, as the
+            replicas in a Flyte task's `custom`.
+    """
+
+    name: str | None = None
+    atomic: bool = False
+    replicas: bool = False
+
+
+@overload
+def transformer(function: F, /) -> F: ...
+@overload
+def transformer(
+    *, name: str | None = None, atomic: bool = False, replicas: bool = False
+) -> Callable[[F], F]: ...
+def transformer(
+    function: F | None = None,
+    /,
+    *,
+    name: str | None = None,
+    atomic: bool = False,
+    replicas: bool = False,
+) -> F | Callable[[F], F]:
+    """Mark a function of a plugin module as a transformer.
+
+    The annotation of its first parameter says what it receives: `Pod` or `V1PodSpec` once per
+    pod, `Workload` or `dict` once per workload. A parameter annotated `TaskContext` is injected.
+    The rest are the step's `with`, checked against the annotations when a config is loaded. It
+    changes its argument in place and returns None, or returns the changed one.
+
+    Args:
+        function: the function, when used without parentheses.
+        name: the name, without the plugin's; by default the function's own.
+        atomic: as a default it is kept whole or not at all.
+        replicas: it also wants pods of which only image and resources are known.
+    """
+
+    def mark(target: F) -> F:
+        setattr(target, _MARKER, Options(name, atomic, replicas))
+        return target
+
+    return mark if function is None else mark(function)
+
+
+def options_of(function: Any) -> Options | None:
+    """What `@transformer` was given for a function, or None if it is not marked."""
+    found = getattr(function, _MARKER, None)
+    return found if isinstance(found, Options) else None
+
+
+@dataclass(frozen=True)
+class Transformer:
+    """A registered transformer.
+
+    Attributes:
+        name: as a config names it: ``plugin.function``, or bare for a built-in.
+        plugin: the plugin that registered it.
+        function: the function.
+        receiver: what it receives.
+        injected: parameter -> type of what is injected.
+        annotations: parameter -> annotation of what the step's `with` gives.
+        required: the parameters without a default.
+        options: what `@transformer` was given.
+    """
+
+    name: str
+    plugin: str
+    function: Callable[..., Any]
+    receiver: Receiver
+    injected: Mapping[str, type]
+    annotations: Mapping[str, Any]
+    required: frozenset[str]
+    options: Options
+
+    @classmethod
+    def of(
+        cls, function: Callable[..., Any], *, name: str, plugin: str, options: Options
+    ) -> Transformer:
+        """Read the signature of a function.
+
+        Raises:
+            TransformerError: the first parameter has no annotation that says what the function
+                receives, or a parameter cannot be given by a config.
+        """
+        where = f"transformer {name!r} ({source_of(function)})"
+        try:
+            hints = typing.get_type_hints(function, include_extras=True)
+        except Exception as error:
+            raise TransformerError(
+                f"{where}: an annotation cannot be resolved: {error}; what annotations name must "
+                "be imported when the module runs, not under TYPE_CHECKING"
+            ) from error
+        parameters = list(inspect.signature(function).parameters.values())
+        if not parameters:
+            raise TransformerError(f"{where}: it takes no parameter; the first is what it changes")
+        receiver = _receiver(hints.get(parameters[0].name), parameters[0].name, where)
+        injected: dict[str, type] = {}
+        annotations: dict[str, Any] = {}
+        required = set()
+        for parameter in parameters[1:]:
+            annotation = hints.get(parameter.name, Any)
+            if annotation in _INJECTED:
+                injected[parameter.name] = annotation
+                continue
+            if parameter.kind not in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+                raise TransformerError(
+                    f"{where}: parameter {parameter.name!r} cannot be given by name"
+                )
+            annotations[parameter.name] = annotation
+            if parameter.default is parameter.empty:
+                required.add(parameter.name)
+        return cls(
+            name, plugin, function, receiver, injected, annotations, frozenset(required), options
+        )
+
+    @property
+    def doc(self) -> str:
+        """The docstring, without indentation."""
+        return inspect.getdoc(self.function) or ""
+
+    @property
+    def summary(self) -> str:
+        """The first line of the docstring."""
+        return self.doc.partition("\n")[0]
+
+    @property
+    def source(self) -> str:
+        """``file:line`` of the function."""
+        return source_of(self.function)
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """The function's signature."""
+        return inspect.signature(self.function)
+
+    @functools.cached_property
+    def adapter(self) -> Any:
+        """The pydantic TypeAdapter of the step's `with`."""
+        from kubetailor.registry.parameters import adapter_of
+
+        return adapter_of(self.name, self.annotations, self.required)
+
+
+def _receiver(annotation: Any, parameter: str, where: str) -> Receiver:
+    if annotation is Pod:
+        return "pod"
+    if annotation is Workload:
+        return "workload"
+    if annotation is dict or get_origin(annotation) is dict:
+        return "dict"
+    module = getattr(annotation, "__module__", "")
+    if getattr(annotation, "__name__", "") == "V1PodSpec" and module.startswith("kubernetes."):
+        return "pod_spec"
+    given = "no annotation" if annotation is None else f"the annotation {annotation!r}"
+    raise TransformerError(
+        f"{where}: the first parameter {parameter!r} has {given}; it must be Pod, Workload, "
+        "V1PodSpec or dict"
+    )
+
+
+def source_of(function: Callable[..., Any]) -> str:
+    """``file:line`` of a function, or its module's name."""
+    target = inspect.unwrap(function)
+    code = getattr(target, "__code__", None)
+    if code is None:
+        return str(getattr(target, "__module__", "?"))
+    return f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def is_union(annotation: Any) -> bool:
+    """Whether an annotation is a union, spelt either way."""
+    return get_origin(annotation) in (Union, types.UnionType)
+
+
+def unwrapped(annotation: Any) -> Any:
+    """An annotation without `Annotated`."""
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation

@@ -1,0 +1,34 @@
+"""The transformers that come with kubetailor, and the accelerators that it knows.
+
+They are registered as any plugin's are, and use the verbs that everyone has.
+"""
+
+from __future__ import annotations
+
+from kubetailor.transformers.annotations import annotations
+from kubetailor.transformers.env import env
+from kubetailor.transformers.image import image
+from kubetailor.transformers.kueue import kueue
+from kubetailor.transformers.labels import labels
+from kubetailor.transformers.node_affinity import node_affinity
+from kubetailor.transformers.node_selector import node_selector
+from kubetailor.transformers.patch import patch
+from kubetailor.transformers.priority_class import priority_class
+from kubetailor.transformers.resources import resources
+from kubetailor.transformers.shared_memory import shared_memory
+from kubetailor.transformers.tolerations import tolerations
+
+__all__ = [
+    "annotations",
+    "env",
+    "image",
+    "kueue",
+    "labels",
+    "node_affinity",
+    "node_selector",
+    "patch",
+    "priority_class",
+    "resources",
+    "shared_memory",
+    "tolerations",
+]

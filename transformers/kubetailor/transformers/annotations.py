@@ -1,0 +1,32 @@
+"""Annotations: https://kubernetes.io/docs/concepts/overview/working-with-objects/annotations/"""
+
+from __future__ import annotations
+
+from kubetailor.registry import Workload, transformer
+from kubetailor.transformers.labels import targets
+from kubetailor.transformers.types import OnObject, String
+
+__all__ = ["annotations"]
+
+
+@transformer
+def annotations(
+    workload: Workload,
+    *,
+    set: dict[str, String] | None = None,
+    remove: list[str] | None = None,
+    on: list[OnObject] | None = None,
+) -> None:
+    """Set and remove annotations of the object and of its pods.
+
+    Args:
+        workload: the workload.
+        set: annotation -> value.
+        remove: annotations that go.
+        on: `object`, `pods` or both; by default both.
+    """
+    for target in targets(workload, on):
+        for key in remove or ():
+            target.unannotate(key)
+        for key, value in (set or {}).items():
+            target.annotate(key, value)

@@ -1,0 +1,73 @@
+"""Labels: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+from kubetailor.registry import InvalidObjectError, Pod, Workload, transformer
+from kubetailor.transformers.types import OnObject, String
+from kubetailor.workloads.names import check_label_value
+
+__all__ = ["labels", "targets"]
+
+_LIMIT = 63
+_HASH_DIGITS = 8
+_ENDS = "-_."
+
+
+@transformer
+def labels(
+    workload: Workload,
+    *,
+    set: dict[str, String] | None = None,
+    remove: list[str] | None = None,
+    on: list[OnObject] | None = None,
+    on_invalid: Literal["error", "sanitize", "hash"] = "error",
+) -> None:
+    """Set and remove labels of the object and of its pods.
+
+    Args:
+        workload: the workload.
+        set: label -> value.
+        remove: labels that go.
+        on: `object`, `pods` or both; by default both.
+        on_invalid: what to do with a value that Kubernetes would refuse: fail, or write what can
+            be kept of it (`hash`: what is too long is cut and ends in a hash) and keep the whole
+            text as an annotation of the same key.
+    """
+    for target in targets(workload, on):
+        for key in remove or ():
+            target.unlabel(key)
+        for key, value in (set or {}).items():
+            label = value if on_invalid == "error" else _valid(key, value, on_invalid)
+            target.label(key, label)
+            if label != value:
+                target.annotate(key, value)
+
+
+def targets(workload: Workload, on: Iterable[OnObject] | None) -> Iterable[Workload | Pod]:
+    """The object, and the pods that have labels of their own."""
+    places = tuple(on) if on is not None else ("object", "pods")
+    if "object" in places:
+        yield workload
+    if "pods" in places:
+        for pod in workload.pods():
+            # Where the operator copies the object's labels, they are the pods' too.
+            if pod.has_metadata or (on is not None and "object" not in places):
+                yield pod
+
+
+def _valid(key: str, value: str, how: str) -> str:
+    try:
+        return check_label_value(key, value)
+    except InvalidObjectError:
+        text = re.sub(r"[^-A-Za-z0-9_.]+", "-", value).strip(_ENDS)
+    if len(text) <= _LIMIT:
+        return text
+    if how == "sanitize":
+        return text[:_LIMIT].rstrip(_ENDS)
+    digest = hashlib.sha256(value.encode()).hexdigest()[:_HASH_DIGITS]
+    return f"{text[: _LIMIT - _HASH_DIGITS - 1].rstrip(_ENDS)}-{digest}"

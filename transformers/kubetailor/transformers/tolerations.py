@@ -1,0 +1,28 @@
+"""Tolerations: https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/"""
+
+from __future__ import annotations
+
+from kubetailor.registry import Pod, transformer
+from kubetailor.transformers.types import Toleration, TolerationMatch
+
+__all__ = ["tolerations"]
+
+
+@transformer
+def tolerations(
+    pod: Pod, *, add: list[Toleration] | None = None, remove: list[TolerationMatch] | None = None
+) -> None:
+    """Add and remove tolerations.
+
+    One with the same key, operator, value and effect is kept as it is, with its
+    `tolerationSeconds`; all others stay too.
+
+    Args:
+        pod: the pod.
+        add: tolerations as Kubernetes writes them.
+        remove: parts of tolerations; whatever agrees in all that is given goes.
+    """
+    for match in remove or ():
+        pod.untolerate(**match)
+    for toleration in add or ():
+        pod.add_toleration(toleration)

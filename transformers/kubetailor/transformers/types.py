@@ -1,0 +1,86 @@
+"""Parameters that are Kubernetes objects, as Kubernetes writes them, and quantities."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict
+from typing_extensions import NotRequired, TypedDict
+
+from kubetailor.workloads import InvalidObjectError
+from kubetailor.workloads.quantity import quantity_text
+
+__all__ = ["EnvValue", "NodeRequirement", "OnObject", "Quantity", "Toleration", "TolerationMatch"]
+
+
+def _scalar_text(value: Any) -> Any:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return repr(value)
+    return value
+
+
+def _string(value: Any) -> Any:
+    """A string; from Python, the bool True is the text that YAML has for it."""
+    return str(value).lower() if isinstance(value, bool) else _scalar_text(value)
+
+
+def _quantity(value: str) -> str:
+    try:
+        return quantity_text(value)
+    except InvalidObjectError as error:
+        raise ValueError(str(error)) from None
+
+
+Quantity = Annotated[str, BeforeValidator(_scalar_text), AfterValidator(_quantity)]
+"""A Kubernetes quantity: ``500m``, ``16Gi``, or a plain number."""
+
+String = Annotated[str, BeforeValidator(_string)]
+"""A string of a map whose values Kubernetes has as strings."""
+
+OnObject = Literal["object", "pods"]
+Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+
+
+class Toleration(TypedDict):
+    """A toleration, as Kubernetes writes it."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    key: NotRequired[str]
+    operator: NotRequired[Literal["Equal", "Exists"]]
+    value: NotRequired[String]
+    effect: NotRequired[Effect]
+    tolerationSeconds: NotRequired[int]
+
+
+class TolerationMatch(TypedDict):
+    """What is given of it must agree."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    key: NotRequired[str]
+    operator: NotRequired[Literal["Equal", "Exists"]]
+    value: NotRequired[String]
+    effect: NotRequired[Effect]
+
+
+class NodeRequirement(TypedDict):
+    """A NodeSelectorRequirement, as Kubernetes writes it."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    key: str
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+    values: NotRequired[list[String]]
+
+
+class EnvValueFrom(TypedDict):
+    """The value of a variable that comes from elsewhere."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    valueFrom: dict[str, Any]
+
+
+EnvValue = String | EnvValueFrom
+"""A text, or ``{valueFrom: …}`` with an EnvVarSource as Kubernetes writes it."""

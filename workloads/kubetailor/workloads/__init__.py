@@ -1,0 +1,68 @@
+"""What is transformed: workloads, their pods, and the rules by which they merge."""
+
+from __future__ import annotations
+
+from kubetailor.workloads.container import Container
+from kubetailor.workloads.diff import Op, apply_ops, diff, json_patch
+from kubetailor.workloads.documents import (
+    Document,
+    DocumentError,
+    dump_json,
+    dump_yaml,
+    load_documents,
+)
+from kubetailor.workloads.draft import Draft, Json, JsonMap, Path, deep_copy, dotted, same
+from kubetailor.workloads.errors import (
+    CannotChangeError,
+    ConflictError,
+    InvalidObjectError,
+    KubetailorError,
+    UnknownKindError,
+    nearest,
+)
+from kubetailor.workloads.kinds import KINDS, Kind, KindTable, PodPath
+from kubetailor.workloads.pod import Pod
+from kubetailor.workloads.quantity import parse_quantity, same_quantity
+from kubetailor.workloads.spark import SPARK_APPLICATION
+from kubetailor.workloads.task_template import TASK_TEMPLATE
+from kubetailor.workloads.validation import validate
+from kubetailor.workloads.workload import Note, Workload
+
+__all__ = [
+    "BUILTIN_KINDS",
+    "CannotChangeError",
+    "ConflictError",
+    "Container",
+    "Document",
+    "DocumentError",
+    "Draft",
+    "InvalidObjectError",
+    "Json",
+    "JsonMap",
+    "Kind",
+    "KindTable",
+    "KubetailorError",
+    "Note",
+    "Op",
+    "Path",
+    "Pod",
+    "PodPath",
+    "UnknownKindError",
+    "Workload",
+    "apply_ops",
+    "deep_copy",
+    "diff",
+    "dotted",
+    "dump_json",
+    "dump_yaml",
+    "json_patch",
+    "load_documents",
+    "nearest",
+    "parse_quantity",
+    "same",
+    "same_quantity",
+    "validate",
+]
+
+BUILTIN_KINDS: tuple[Kind, ...] = (*KINDS, SPARK_APPLICATION, TASK_TEMPLATE)
+"""Every kind that is known without a plugin."""

@@ -1,0 +1,92 @@
+"""Required node affinity, whose terms are ORed and whose expressions are ANDed.
+
+https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#node-affinity
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kubetailor.workloads.draft import Draft, JsonMap, Path, same
+from kubetailor.workloads.identity import find
+
+__all__ = ["TERMS", "add_requirement", "remove_requirement", "requirements"]
+
+TERMS: Path = (
+    "affinity",
+    "nodeAffinity",
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "nodeSelectorTerms",
+)
+"""Where the terms are, from the pod spec."""
+
+
+def _terms(draft: Draft, spec: Path) -> list[Any]:
+    found = draft.get(spec + TERMS)
+    return found if isinstance(found, list) else []
+
+
+def requirements(draft: Draft, spec: Path) -> Iterator[tuple[Path, JsonMap]]:
+    """Every expression of every term, with its path from the root."""
+    for i, term in enumerate(_terms(draft, spec)):
+        for j, entry in enumerate((term or {}).get("matchExpressions") or []):
+            yield (*spec, *TERMS, i, "matchExpressions", j), entry
+
+
+def add_requirement(draft: Draft, spec: Path, entry: JsonMap) -> None:
+    """AND an expression into every term; of the same key and operator it replaces the values."""
+    terms = _terms(draft, spec)
+    if not terms:
+        draft.edit(spec + TERMS, list).append({"matchExpressions": [entry]})
+        return
+    for index, term in enumerate(terms):
+        expressions = (term or {}).get("matchExpressions") or []
+        place = find("matchExpressions", expressions, entry)
+        if place is not None and same(expressions[place], entry):
+            continue
+        path = (*spec, *TERMS, index, "matchExpressions")
+        if place is None:
+            draft.edit(path, list).append(dict(entry))
+        else:
+            draft.edit(path, list)[place] = dict(entry)
+
+
+def remove_requirement(draft: Draft, spec: Path, key: str, operator: str | None = None) -> None:
+    """Remove the expressions on a key from every term.
+
+    A term that is emptied is removed too: an empty term matches no node. Whatever else is
+    emptied on the way up goes with it.
+    """
+
+    def goes(entry: Any) -> bool:
+        return (
+            isinstance(entry, dict)
+            and entry.get("key") == key
+            and operator in (None, entry.get("operator"))
+        )
+
+    kept_terms: list[Any] = []
+    changed = False
+    for term in _terms(draft, spec):
+        expressions = (term or {}).get("matchExpressions") or []
+        kept = [entry for entry in expressions if not goes(entry)]
+        if len(kept) == len(expressions):
+            kept_terms.append(term)
+            continue
+        changed = True
+        rest = {name: value for name, value in term.items() if name != "matchExpressions"}
+        if kept:
+            rest = {**term, "matchExpressions": kept}
+        if rest:
+            kept_terms.append(rest)
+    if not changed:
+        return
+    if kept_terms:
+        draft.put(spec + TERMS, kept_terms)
+        return
+    draft.drop(spec + TERMS)
+    for depth in range(len(TERMS) - 1, 0, -1):
+        path = spec + TERMS[:depth]
+        if draft.get(path) == {}:
+            draft.drop(path)

@@ -1,0 +1,82 @@
+"""Laying a patch over a value: maps by key, lists by the identity of their entries.
+
+`null` deletes, a missing key leaves. Lists whose entries have no identity, such as `command` and
+`args`, are replaced whole.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubetailor.workloads.draft import Draft, Json, JsonMap, Path, deep_copy, dotted, same
+from kubetailor.workloads.errors import CannotChangeError, ConflictError
+from kubetailor.workloads.identity import IDENTITY, find
+
+__all__ = ["merge"]
+
+_UNIONS = frozenset({"env", "volumes"})
+"""Lists whose entries are a name and one of several: replaced whole, never mixed."""
+
+_WHOLE = frozenset({"tolerations", "volumeMounts", "matchExpressions"})
+"""Lists whose entries are one statement: what has the same identity is kept or replaced."""
+
+_CONTAINERS = frozenset({"containers", "initContainers"})
+
+
+def merge(draft: Draft, path: Path, patch: JsonMap, *, replace: bool = False) -> None:
+    """Lay a patch over the object at `path`.
+
+    Args:
+        draft: the object under change.
+        path: where; made if it is not there.
+        patch: what to lay over it.
+        replace: replace a volume or mount of the same identity and other content.
+
+    Raises:
+        ConflictError: an entry of the same identity has other content, and not `replace`.
+        CannotChangeError: a container that is not there, given without an image.
+    """
+    for key, value in patch.items():
+        place = (*path, key)
+        there = draft.get(place)
+        if value is None:
+            draft.drop(place)
+        elif isinstance(value, dict) and isinstance(there, dict):
+            merge(draft, place, value, replace=replace)
+        elif isinstance(value, list) and key in IDENTITY and isinstance(there, list) and value:
+            _merge_list(draft, place, key, value, replace)
+        elif not same(there, value):
+            draft.edit(path)[key] = _without_nulls(value)
+
+
+def _merge_list(draft: Draft, path: Path, field: str, patch: list[Any], replace: bool) -> None:
+    for entry in patch:
+        entries = draft.get(path)
+        index = find(field, entries, entry) if isinstance(entry, dict) else None
+        if index is None:
+            if field in _CONTAINERS and "image" not in (entry or {}):
+                names = ", ".join(str(item.get("name")) for item in entries)
+                raise CannotChangeError(
+                    f"no container {entry.get('name')!r} to patch; the containers are {names}",
+                    field=dotted(path),
+                )
+            draft.edit(path, list).append(_without_nulls(entry))
+        elif field in _UNIONS or field in _WHOLE:
+            if not same(entries[index], entry):
+                if field != "env" and not replace:
+                    raise ConflictError(
+                        "there is one of the same name with other content; ask for `replace`",
+                        field=dotted((*path, index)),
+                    )
+                draft.edit(path, list)[index] = deep_copy(entry)
+        else:
+            merge(draft, (*path, index), entry, replace=replace)
+
+
+def _without_nulls(value: Json) -> Json:
+    """A copy in which what a patch deletes is not there at all."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value

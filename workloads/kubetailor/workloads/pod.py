@@ -1,0 +1,467 @@
+"""A view of one pod template inside a workload. Its verbs carry the merge rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kubetailor.workloads.affinity import add_requirement, remove_requirement
+from kubetailor.workloads.container import Container, missing_container
+from kubetailor.workloads.draft import Draft, Json, JsonMap, Key, Path, deep_copy, dotted, same
+from kubetailor.workloads.errors import CannotChangeError, ConflictError
+from kubetailor.workloads.identity import find, toleration_key
+from kubetailor.workloads.merge import merge
+from kubetailor.workloads.metadata import Metadata
+from kubetailor.workloads.names import check_key, check_label_value, check_name
+
+if TYPE_CHECKING:
+    from kubetailor.workloads.workload import Workload
+
+__all__ = ["Pod", "SIDECAR_NAMES"]
+
+SIDECAR_NAMES = frozenset(
+    {
+        "cloud-sql-proxy",
+        "daprd",
+        "gke-gcsfuse-sidecar",
+        "istio-proxy",
+        "linkerd-proxy",
+        "vault-agent",
+    }
+)
+"""Containers that other admission webhooks add: never the primary one."""
+
+_PRIMARY_ANNOTATIONS = ("primary_container_name", "kubectl.kubernetes.io/default-container")
+"""What Flyte (flyteplugins, `flytek8s.PrimaryContainerKey`) and kubectl call the primary one."""
+
+
+class Pod:
+    """One pod template of a workload. Reads give copies; verbs change the workload.
+
+    Attributes:
+        workload: the workload that it is in.
+        roles: what its pods do there, such as ``("worker",)``; one pod spec may serve several.
+        base: the pod over which the engine lays this one, or None.
+        is_replica: only image and resources are known of it (a replica in a Flyte task's `custom`).
+    """
+
+    __slots__ = ("_draft", "_metadata", "_path", "_primary_names", "base", "is_replica", "roles", "workload")
+
+    def __init__(
+        self,
+        workload: Workload,
+        draft: Draft,
+        path: Path,
+        *,
+        roles: tuple[str, ...],
+        metadata: Metadata | None,
+        primary_names: tuple[str, ...] = (),
+        base: Pod | None = None,
+        is_replica: bool = False,
+    ) -> None:
+        """A pod.
+
+        Args:
+            workload: the workload.
+            draft: where the pod spec is edited: the workload's, or its own for a converted one.
+            path: where the pod spec is in the draft.
+            roles: the roles that it serves.
+            metadata: its labels and annotations; None where the kind has none.
+            primary_names: names by which its kind knows the primary container.
+            base: the pod over which the engine lays this one: what is there holds here too.
+            is_replica: only image and resources are known of it.
+        """
+        self.workload = workload
+        self.roles = roles
+        self.base = base
+        self.is_replica = is_replica
+        self._draft = draft
+        self._path = path
+        self._metadata = metadata
+        self._primary_names = primary_names
+
+    def __repr__(self) -> str:
+        return f"Pod({'/'.join(self.roles)} of {self.workload!r})"
+
+    def move(self, draft: Draft, path: Path, metadata: Metadata | None) -> None:
+        """Follow the pod spec to another place in the object."""
+        self._draft, self._path, self._metadata = draft, path, metadata
+
+    @property
+    def role(self) -> str:
+        """The role, or the roles joined by "/"."""
+        return "/".join(self.roles)
+
+    def get(self, *path: Key) -> Json:
+        """What the pod spec holds at `path`, as a copy; None if nothing."""
+        return deep_copy(self._draft.get(self._path + path))
+
+    def peek(self, *path: Key) -> Json:
+        """As `get`, but shared, not to be changed: for reads on the hot path."""
+        return self._draft.get(self._path + path)
+
+    def where(self, *path: Key) -> str:
+        """The path of a field of the pod spec, for messages."""
+        return dotted(self._path + path)
+
+    def edit(self, *path: Key, empty: type[dict[Any, Any]] | type[list[Any]] = dict) -> Any:
+        """The dict or list at `path` within the pod spec, to be changed in place.
+
+        Missing parents are made. For what no verb does.
+        """
+        return self._draft.edit_deep(self._path + path, empty)
+
+    def merge(self, patch: JsonMap, *, replace: bool = False) -> None:
+        """Lay a patch over the pod spec, lists by identity; null deletes.
+
+        Raises:
+            ConflictError: an entry of the same name has other content, and not `replace`.
+            CannotChangeError: it names a container that is not there.
+        """
+        merge(self._draft, self._path, patch, replace=replace)
+
+    def replace(self, spec: JsonMap) -> None:
+        """Put another pod spec in the place of this one."""
+        if spec is not self.peek():
+            self._draft.put(self._path, spec)
+
+    def _entries(self, field: str) -> list[Any]:
+        found = self._draft.get((*self._path, field))
+        return found if isinstance(found, list) else []
+
+    def _list(self, field: str) -> list[Any]:
+        """A list of the pod spec, to be changed."""
+        found: list[Any] = self._draft.edit((*self._path, field), list)
+        return found
+
+    # containers --------------------------------------------------------------------------------
+
+    @property
+    def containers(self) -> tuple[Container, ...]:
+        """The containers, without init containers."""
+        return tuple(
+            Container(self, self._draft, (*self._path, "containers", i), str(entry.get("name", "")))
+            for i, entry in enumerate(self._entries("containers"))
+            if isinstance(entry, dict)
+        )
+
+    def container(self, name: str) -> Container:
+        """The container, or init container, of a name.
+
+        Raises:
+            CannotChangeError: there is none.
+        """
+        names = []
+        for field in ("containers", "initContainers"):
+            for index, entry in enumerate(self._entries(field)):
+                if isinstance(entry, dict):
+                    if entry.get("name") == name:
+                        return Container(self, self._draft, (*self._path, field, index), name)
+                    names.append(str(entry.get("name")))
+        raise missing_container(self, name, names)
+
+    @property
+    def primary(self) -> Container:
+        """The container that runs the task.
+
+        It is the one that the task or the kind names (Flyte's `primary_container_name`,
+        Kubeflow's ``pytorch``, Ray's ``ray-head`` …), else the only one that is no known sidecar.
+
+        Raises:
+            CannotChangeError: there is none, or it cannot be told.
+        """
+        containers = self.containers
+        if len(containers) == 1:
+            return containers[0]
+        by_name = {container.name: container for container in containers}
+        for name in self._primary_candidates():
+            if name in by_name:
+                return by_name[name]
+        own = [c for c in containers if c.name not in SIDECAR_NAMES]
+        if len(own) == 1:
+            return own[0]
+        raise CannotChangeError(
+            f"which is the primary container of {', '.join(by_name) or 'none'}? Name it with the "
+            "step's `container`, or set primary_container_name on the task",
+            field=self.where("containers"),
+        )
+
+    def _primary_candidates(self) -> Iterable[str]:
+        if name := self.workload.primary_container_name:
+            yield name
+        annotations = self._metadata.get("annotations") if self._metadata else {}
+        for key in _PRIMARY_ANNOTATIONS:
+            if name := annotations.get(key):
+                yield name
+        yield from self._primary_names
+        yield from ("primary", "main", "default")
+
+    def set_env(
+        self, name: str, value: str | None = None, *, value_from: JsonMap | None = None
+    ) -> None:
+        """Set an environment variable of the primary container; see `Container.set_env`."""
+        self.primary.set_env(name, value, value_from=value_from)
+
+    def remove_env(self, name: str) -> None:
+        """Remove an environment variable of the primary container, if it is there."""
+        self.primary.remove_env(name)
+
+    def mount(
+        self,
+        volume: str,
+        path: str,
+        *,
+        read_only: bool | None = None,
+        sub_path: str | None = None,
+        replace: bool = False,
+    ) -> None:
+        """Mount a volume in the primary container; see `Container.mount`."""
+        self.primary.mount(volume, path, read_only=read_only, sub_path=sub_path, replace=replace)
+
+    def unmount(self, path: str) -> None:
+        """Remove what is mounted at a path of the primary container, if anything."""
+        self.primary.unmount(path)
+
+    def set_resources(
+        self,
+        requests: Mapping[str, Any] | None = None,
+        limits: Mapping[str, Any] | None = None,
+        *,
+        raise_limits: bool = False,
+    ) -> None:
+        """Set requests and limits of the primary container; see `Container.set_resources`."""
+        self.primary.set_resources(requests, limits, raise_limits=raise_limits)
+
+    def requests(self, resource: str) -> bool:
+        """Whether any container asks for more than 0 of a resource."""
+        return any(container.requests(resource) for container in self.containers)
+
+    # tolerations -------------------------------------------------------------------------------
+
+    @property
+    def tolerations(self) -> list[JsonMap]:
+        """The tolerations, as copies."""
+        return deep_copy(self._entries("tolerations"))
+
+    def tolerate(
+        self,
+        key: str | None = None,
+        *,
+        operator: str | None = None,
+        value: str | None = None,
+        effect: str | None = None,
+        toleration_seconds: int | None = None,
+    ) -> None:
+        """Add a toleration, unless one with the same key, operator, value and effect is there.
+
+        Without `operator` it is `Equal` where a value is given, else `Exists`.
+        https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/
+        """
+        entry: JsonMap = {}
+        if key is not None:
+            entry["key"] = key
+        entry["operator"] = operator or ("Exists" if value is None else "Equal")
+        if value is not None:
+            entry["value"] = value
+        if effect is not None:
+            entry["effect"] = effect
+        if toleration_seconds is not None:
+            entry["tolerationSeconds"] = toleration_seconds
+        self.add_toleration(entry)
+
+    def add_toleration(self, toleration: Mapping[str, Any]) -> None:
+        """As `tolerate`, with the toleration as Kubernetes writes it."""
+        there = self._find_toleration(toleration)
+        if there is None:
+            self._list("tolerations").append(dict(toleration))
+        elif there.get("tolerationSeconds") != toleration.get("tolerationSeconds"):
+            self.workload.warn(
+                f"the toleration of {toleration.get('key')!r} is there with tolerationSeconds "
+                f"{there.get('tolerationSeconds')}; it is kept",
+                self.where("tolerations"),
+            )
+
+    def _find_toleration(self, wanted: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        entries = self._entries("tolerations")
+        index = find("tolerations", entries, wanted)
+        if index is not None:
+            found: Mapping[str, Any] = entries[index]
+            return found
+        return self.base._find_toleration(wanted) if self.base else None  # noqa: SLF001 (a pod)
+
+    def untolerate(
+        self,
+        key: str | None = None,
+        *,
+        operator: str | None = None,
+        value: str | None = None,
+        effect: str | None = None,
+    ) -> None:
+        """Remove the tolerations that agree in all that is given."""
+        given = {"key": key, "operator": operator, "value": value, "effect": effect}
+        wanted = {name: item for name, item in given.items() if item is not None}
+
+        def agrees(entry: Mapping[str, Any]) -> bool:
+            parts = dict(zip(("key", "operator", "value", "effect"), toleration_key(entry), strict=True))
+            return all(parts[name] == item for name, item in wanted.items())
+
+        entries = self._entries("tolerations")
+        kept = [entry for entry in entries if not (isinstance(entry, dict) and agrees(entry))]
+        if len(kept) != len(entries):
+            self._list("tolerations")[:] = kept
+
+    # node selector and affinity ----------------------------------------------------------------
+
+    @property
+    def node_selector(self) -> dict[str, str]:
+        """The node selector, as a copy."""
+        return dict(self.peek("nodeSelector") or {})
+
+    def select_node(self, key: str, value: str) -> None:
+        """Require a node label; another value for the key is replaced."""
+        there = self._effective_selector(key)
+        if there == value:
+            return
+        check_key(key)
+        check_label_value(key, value)
+        self.workload.note_write((*self._path, "nodeSelector"), (key,), value, there)
+        self._draft.edit((*self._path, "nodeSelector"))[key] = value
+
+    def _effective_selector(self, key: str) -> Any:
+        selector = self.peek("nodeSelector")
+        if isinstance(selector, dict) and key in selector:
+            return selector[key]
+        return self.base._effective_selector(key) if self.base else None  # noqa: SLF001 (a pod)
+
+    def deselect_node(self, key: str) -> None:
+        """Remove a node label from the selector, if it is there; an emptied selector goes."""
+        path = (*self._path, "nodeSelector")
+        if key in (self._draft.get(path) or {}):
+            selector = self._draft.edit(path)
+            del selector[key]
+            if not selector:
+                self._draft.drop(path)
+
+    def require_node(self, key: str, operator: str, values: Iterable[str] = ()) -> None:
+        """Require nodes by an expression, in every term of the required node affinity.
+
+        Terms are ORed, so an expression that stands in one of them alone requires nothing
+        (https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#node-affinity).
+        Of the same key and operator, the values are replaced.
+
+        Args:
+            key: the node label.
+            operator: In, NotIn, Exists, DoesNotExist, Gt or Lt.
+            values: for all but Exists and DoesNotExist.
+        """
+        entry: JsonMap = {"key": key, "operator": operator}
+        if values := list(values):
+            entry["values"] = values
+        add_requirement(self._draft, self._path, entry)
+
+    def unrequire_node(self, key: str, operator: str | None = None) -> None:
+        """Remove the requirements on a node label from every term."""
+        remove_requirement(self._draft, self._path, key, operator)
+
+    # labels and annotations --------------------------------------------------------------------
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The pods' labels, as a copy."""
+        return dict(self._metadata.get("labels")) if self._metadata else {}
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """The pods' annotations, as a copy."""
+        return dict(self._metadata.get("annotations")) if self._metadata else {}
+
+    @property
+    def has_metadata(self) -> bool:
+        """Whether the pods have labels and annotations of their own."""
+        return self._metadata is not None
+
+    @property
+    def is_object(self) -> bool:
+        """Whether the pod is the object itself, so that the object's labels are its own."""
+        return self._metadata is not None and self._metadata.same_place(self.workload.metadata)
+
+    def _own_metadata(self, field: str) -> Metadata:
+        if self._metadata is None:
+            raise CannotChangeError(
+                f"the {self.role} of a {self.workload.kind_name} has no {field} of its own; its "
+                f"operator copies the object's: set them with `on: [object]`",
+                field=self.where(),
+            )
+        return self._metadata
+
+    def label(self, key: str, value: str) -> None:
+        """Label the pods."""
+        self._own_metadata("labels").set("labels", key, value)
+
+    def unlabel(self, key: str) -> None:
+        """Remove a label of the pods, if it is there."""
+        if self._metadata:
+            self._metadata.remove("labels", key)
+
+    def annotate(self, key: str, value: str) -> None:
+        """Annotate the pods."""
+        self._own_metadata("annotations").set("annotations", key, value)
+
+    def unannotate(self, key: str) -> None:
+        """Remove an annotation of the pods, if it is there."""
+        if self._metadata:
+            self._metadata.remove("annotations", key)
+
+    # volumes -----------------------------------------------------------------------------------
+
+    @property
+    def volumes(self) -> list[JsonMap]:
+        """The volumes, as copies."""
+        return deep_copy(self._entries("volumes"))
+
+    def add_volume(self, name: str, source: Mapping[str, Any], *, replace: bool = False) -> None:
+        """Add a volume; its source is a union, so it is replaced whole or not at all.
+
+        Args:
+            name: the volume's name.
+            source: as Kubernetes writes it, such as ``{"emptyDir": {"medium": "Memory"}}``.
+            replace: put it in place of another volume of the name.
+
+        Raises:
+            ConflictError: a volume of the name has another source, and not `replace`.
+        """
+        entry = {"name": check_name(name, "volume"), **deep_copy(dict(source))}
+        volumes = self._entries("volumes")
+        index = find("volumes", volumes, entry)
+        if index is None:
+            self._list("volumes").append(entry)
+        elif not same(volumes[index], entry):
+            if not replace:
+                raise ConflictError(
+                    f"volume {name!r} is there with another source",
+                    field=self.where("volumes", index),
+                )
+            self._list("volumes")[index] = entry
+
+    def remove_volume(self, name: str) -> None:
+        """Remove a volume and every mount of it, if it is there."""
+        index = find("volumes", self._entries("volumes"), {"name": name})
+        if index is None:
+            return
+        del self._list("volumes")[index]
+        for container in self.containers:
+            mounts = self._draft.get((*container._path, "volumeMounts")) or []  # noqa: SLF001
+            for mount in mounts:
+                if mount.get("name") == name:
+                    container.unmount(mount["mountPath"])
+
+    # scalars -----------------------------------------------------------------------------------
+
+    def set_field(self, field: str, value: Json) -> None:
+        """Set a scalar of the pod spec, such as ``priorityClassName``; None removes it."""
+        there = self.peek(field)
+        if value is None:
+            self._draft.drop((*self._path, field))
+        elif not same(there, value):
+            self.workload.note_write(self._path, (field,), value, there)
+            self._draft.edit(self._path)[field] = value

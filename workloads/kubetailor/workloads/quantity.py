@@ -1,0 +1,85 @@
+"""Kubernetes quantities, compared by value.
+
+https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+from kubetailor.workloads.errors import InvalidObjectError
+
+__all__ = ["is_extended_resource", "parse_quantity", "quantity_text", "same_quantity"]
+
+_BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
+_DECIMAL = {"n": -3, "u": -2, "m": -1, "": 0, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
+_PATTERN = re.compile(
+    r"(?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+))"
+    r"(?:(?P<suffix>[KMGTPE]i|[numkMGTPE]?)|[eE](?P<exponent>[+-]?\d{1,2}))"
+)
+_CASE_FAULTS = re.compile(r"^([+-]?[\d.]+)([kKmMgGtTpPeE])([iI]?)[bB]?$")
+
+
+@lru_cache(maxsize=4096)
+def _parse(text: str) -> Decimal:
+    match = _PATTERN.fullmatch(text)
+    if match is None:
+        raise InvalidObjectError(f"{text!r} is not a quantity{_advice(text)}")
+    number = Decimal(match["number"])
+    if match["exponent"] is not None:
+        return number * Decimal(10) ** int(match["exponent"])
+    suffix = match["suffix"]
+    if suffix in _BINARY:
+        return number * (Decimal(1024) ** _BINARY[suffix])
+    return number * (Decimal(1000) ** _DECIMAL[suffix])
+
+
+def _advice(text: str) -> str:
+    if fault := _CASE_FAULTS.match(text):
+        number, letter = fault[1], fault[2].upper()
+        decimal = "k" if letter == "K" else letter
+        return f"; write {number}{decimal} or {number}{letter}i"
+    return "; write a number with one of the suffixes n u m k M G T P E Ki Mi Gi Ti Pi Ei"
+
+
+def parse_quantity(value: Any) -> Decimal:
+    """The number that a quantity stands for.
+
+    Args:
+        value: a string such as "500m" or "1.5Gi", or an int or float as JSON has it.
+
+    Raises:
+        InvalidObjectError: it is not a quantity; the message names the likely spelling.
+    """
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise InvalidObjectError(f"{value!r} is not a quantity")
+    return _parse(value if isinstance(value, str) else repr(value))
+
+
+def same_quantity(a: Any, b: Any) -> bool:
+    """Whether two quantities are equal in value: "0.5" is "500m". Malformed ones never are."""
+    if a is b or (type(a) is type(b) and a == b):
+        return True
+    try:
+        return parse_quantity(a) == parse_quantity(b)
+    except InvalidObjectError:
+        return False
+
+
+def quantity_text(value: Any) -> str:
+    """A quantity as text, as Kubernetes' API writes it, after checking that it is one."""
+    parse_quantity(value)
+    return value if isinstance(value, str) else repr(value)
+
+
+def is_extended_resource(name: str) -> bool:
+    """Whether a resource is an extended one: whole numbers only, requests equal to limits.
+
+    https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#extended-resources
+    """
+    return name == "gpu" or (
+        "/" in name and not name.split("/", 1)[0].endswith("kubernetes.io")
+    )

@@ -1,0 +1,197 @@
+"""What Kubernetes would refuse, checked on the parts that a chain changed.
+
+Each rule is one that the API server applies and that the chain may have broken; the author's own
+mistakes elsewhere are left for the API server to report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kubetailor.workloads.draft import Json, JsonMap, Key, Path, dotted
+from kubetailor.workloads.errors import InvalidObjectError
+from kubetailor.workloads.names import (
+    ANNOTATIONS_LIMIT,
+    check_env_name,
+    check_key,
+    check_label_value,
+    check_name,
+)
+from kubetailor.workloads.quantity import is_extended_resource, parse_quantity
+
+__all__ = ["validate"]
+
+_LIMIT = 100  # deeper than any kind nests its pods
+
+
+def validate(before: JsonMap, after: JsonMap) -> None:
+    """Check every part of `after` that is not shared with `before`.
+
+    Raises:
+        InvalidObjectError: the first fault, with its path.
+    """
+    _walk(before, after, ())
+
+
+def _walk(before: Json, after: Json, path: Path) -> None:
+    if before is after or len(path) > _LIMIT:
+        return
+    if isinstance(after, dict):
+        old = before if isinstance(before, dict) else {}
+        for key, value in after.items():
+            was = old.get(key)
+            if value is was:
+                continue
+            check = _CHECKS.get(key)
+            if check is not None and check(value, (*path, key)):
+                continue
+            _walk(was, value, (*path, key))
+    elif isinstance(after, list):
+        was_list = before if isinstance(before, list) else []
+        for index, value in enumerate(after):
+            _walk(was_list[index] if index < len(was_list) else None, value, (*path, index))
+
+
+def _fail(error: InvalidObjectError | str, *path: Key) -> InvalidObjectError:
+    return InvalidObjectError(str(error), field=dotted(path))
+
+
+def _labels(labels: Json, path: Path) -> bool:
+    if not isinstance(labels, dict):
+        return False
+    for key, value in labels.items():
+        try:
+            check_key(key)
+            check_label_value(key, value)
+        except InvalidObjectError as error:
+            raise _fail(error, *path) from None
+    return True
+
+
+def _annotations(annotations: Json, path: Path) -> bool:
+    if not isinstance(annotations, dict):
+        return False
+    size = 0
+    for key, value in annotations.items():
+        try:
+            check_key(key)
+        except InvalidObjectError as error:
+            raise _fail(error, *path) from None
+        if not isinstance(value, str):
+            raise _fail(f"{key}: the value must be a string, found {value!r}", *path)
+        size += len(key.encode()) + len(value.encode())
+    if size > ANNOTATIONS_LIMIT:
+        raise _fail(f"{size} bytes of annotations, at most {ANNOTATIONS_LIMIT} (256 KiB)", *path)
+    return True
+
+
+def _resources(resources: Json, path: Path) -> bool:
+    if not isinstance(resources, dict):
+        return False
+    requests, limits = resources.get("requests"), resources.get("limits")
+    if isinstance(requests, list) or isinstance(limits, list):  # Flyte's own form
+        return True
+    for part, values in (("requests", requests), ("limits", limits)):
+        for name, value in (values or {}).items():
+            try:
+                amount = parse_quantity(value)
+            except InvalidObjectError as error:
+                raise _fail(error, *path, part, name) from None
+            if amount < 0:
+                raise _fail(f"{name} {value} is negative", *path, part, name)
+            if is_extended_resource(name) and amount % 1:
+                raise _fail(f"{name} must be a whole number, found {value}", *path, part, name)
+    for name, request in (requests or {}).items():
+        limit = (limits or {}).get(name)
+        if limit is not None:
+            _compare(name, request, limit, path)
+    return True
+
+
+def _compare(name: str, request: Any, limit: Any, path: Path) -> None:
+    asked, most = parse_quantity(request), parse_quantity(limit)
+    if is_extended_resource(name) and asked != most:
+        raise _fail(
+            f"requests.{name} {request} and limits.{name} {limit} must be equal: it is an "
+            "extended resource",
+            *path,
+        )
+    if asked > most:
+        raise _fail(
+            f"requests.{name} {request} ({asked:f}) is more than limits.{name} {limit} "
+            f"({most:f}); raise the limit too, or set raise_limits",
+            *path,
+        )
+
+
+def _named(what: str) -> Any:
+    def check(entries: Json, path: Path) -> bool:
+        seen = set()
+        for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+            name = entry.get("name") if isinstance(entry, dict) else None
+            if name is None:
+                raise _fail(f"a {what} needs a name", *path, index)
+            try:
+                check_name(name, what)
+            except InvalidObjectError as error:
+                raise _fail(error, *path, index, "name") from None
+            if name in seen:
+                raise _fail(f"{what} {name!r} is there twice", *path, index)
+            seen.add(name)
+        return False
+
+    return check
+
+
+def _env(entries: Json, path: Path) -> bool:
+    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+        if not isinstance(entry, dict) or "name" not in entry:
+            continue
+        try:
+            check_env_name(entry["name"])
+        except InvalidObjectError as error:
+            raise _fail(error, *path, index) from None
+        value = entry.get("value")
+        if value is not None and not isinstance(value, str):
+            raise _fail(
+                f"{entry['name']}: the value must be a string, found {value!r}", *path, index
+            )
+        if entry.get("value") is not None and entry.get("valueFrom") is not None:
+            raise _fail(f"{entry['name']}: either value or valueFrom", *path, index)
+    return True
+
+
+def _tolerations(entries: Json, path: Path) -> bool:
+    """https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/"""
+    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+        if isinstance(entry, dict):
+            for fault in _toleration_faults(entry):
+                raise _fail(fault, *path, index)
+    return True
+
+
+def _toleration_faults(entry: JsonMap) -> Iterator[str]:
+    operator = entry.get("operator") or "Equal"
+    if operator not in ("Equal", "Exists", "Lt", "Gt"):
+        yield f"operator {operator!r}: must be Equal or Exists"
+    if operator == "Exists" and entry.get("value"):
+        yield "operator Exists takes no value"
+    if not entry.get("key") and operator != "Exists":
+        yield "without a key the operator must be Exists"
+    if entry.get("effect") not in (None, "", "NoSchedule", "PreferNoSchedule", "NoExecute"):
+        yield f"effect {entry['effect']!r}: must be NoSchedule, PreferNoSchedule or NoExecute"
+    if entry.get("tolerationSeconds") is not None and entry.get("effect") != "NoExecute":
+        yield "tolerationSeconds goes with the effect NoExecute"
+
+
+_CHECKS = {
+    "annotations": _annotations,
+    "containers": _named("container"),
+    "env": _env,
+    "labels": _labels,
+    "nodeSelector": _labels,
+    "resources": _resources,
+    "tolerations": _tolerations,
+    "volumes": _named("volume"),
+}
