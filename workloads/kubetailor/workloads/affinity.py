@@ -11,7 +11,14 @@ from typing import Any
 from kubetailor.workloads.draft import Draft, JsonMap, Path, same
 from kubetailor.workloads.identity import find
 
-__all__ = ["TERMS", "add_requirement", "remove_requirement", "requirements"]
+__all__ = [
+    "TERMS",
+    "add_requirement",
+    "put_terms",
+    "remove_requirement",
+    "requirements",
+    "terms_of",
+]
 
 TERMS: Path = (
     "affinity",
@@ -22,21 +29,22 @@ TERMS: Path = (
 """Where the terms are, from the pod spec."""
 
 
-def _terms(draft: Draft, spec: Path) -> list[Any]:
+def terms_of(draft: Draft, spec: Path) -> list[Any]:
+    """The terms, shared and not to be changed."""
     found = draft.get(spec + TERMS)
     return found if isinstance(found, list) else []
 
 
 def requirements(draft: Draft, spec: Path) -> Iterator[tuple[Path, JsonMap]]:
     """Every expression of every term, with its path from the root."""
-    for i, term in enumerate(_terms(draft, spec)):
+    for i, term in enumerate(terms_of(draft, spec)):
         for j, entry in enumerate((term or {}).get("matchExpressions") or []):
             yield (*spec, *TERMS, i, "matchExpressions", j), entry
 
 
 def add_requirement(draft: Draft, spec: Path, entry: JsonMap) -> None:
     """AND an expression into every term; of the same key and operator it replaces the values."""
-    terms = _terms(draft, spec)
+    terms = terms_of(draft, spec)
     if not terms:
         draft.edit(spec + TERMS, list).append({"matchExpressions": [entry]})
         return
@@ -68,7 +76,7 @@ def remove_requirement(draft: Draft, spec: Path, key: str, operator: str | None 
 
     kept_terms: list[Any] = []
     changed = False
-    for term in _terms(draft, spec):
+    for term in terms_of(draft, spec):
         expressions = (term or {}).get("matchExpressions") or []
         kept = [entry for entry in expressions if not goes(entry)]
         if len(kept) == len(expressions):
@@ -80,10 +88,14 @@ def remove_requirement(draft: Draft, spec: Path, key: str, operator: str | None 
             rest = {**term, "matchExpressions": kept}
         if rest:
             kept_terms.append(rest)
-    if not changed:
-        return
-    if kept_terms:
-        draft.put(spec + TERMS, kept_terms)
+    if changed:
+        put_terms(draft, spec, kept_terms)
+
+
+def put_terms(draft: Draft, spec: Path, terms: list[Any]) -> None:
+    """Let these be the terms; without any, whatever is emptied on the way up goes too."""
+    if terms:
+        draft.put(spec + TERMS, terms)
         return
     draft.drop(spec + TERMS)
     for depth in range(len(TERMS) - 1, 0, -1):

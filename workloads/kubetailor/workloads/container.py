@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kubetailor.workloads.draft import Draft, Json, JsonMap, Key, Path, deep_copy, dotted, same
 from kubetailor.workloads.errors import CannotChangeError, ConflictError, InvalidObjectError
-from kubetailor.workloads.identity import env_references, find, mount_path
+from kubetailor.workloads.identity import env_position, env_references, find, mount_path
 from kubetailor.workloads.names import check_env_name
 from kubetailor.workloads.quantity import (
     is_extended_resource,
@@ -85,14 +85,30 @@ class Container:
 
     def quantity(self, resource: str) -> Json:
         """How much of a resource it asks for: its limit, else its request, else None."""
-        names = (resource, self.pod.workload.resource_aliases.get(resource))
+        resources = self._get("resources")
+        if not isinstance(resources, dict):
+            return None
+        alias = self.pod.workload.resource_aliases.get(resource)
+        for part in ("limits", "requests"):
+            there = resources.get(part)
+            if isinstance(there, dict):
+                found = there.get(resource)
+                if found is None and alias is not None:
+                    found = there.get(alias)
+                if found is not None:
+                    return found
+        return None
+
+    @property
+    def resource_names(self) -> set[str]:
+        """The full names of the resources that it has a request or a limit of."""
+        full = {alias: name for name, alias in self.pod.workload.resource_aliases.items()}
+        found: set[str] = set()
         for part in ("limits", "requests"):
             there = self._get("resources", part)
             if isinstance(there, dict):
-                for name in names:
-                    if there.get(name) is not None:
-                        return there[name]
-        return None
+                found.update(str(full.get(name, name)) for name in there)
+        return found
 
     def requests(self, resource: str) -> bool:
         """Whether it asks for more than 0 of a resource."""
@@ -128,7 +144,9 @@ class Container:
         else:
             entry["value"] = "" if value is None else value
         env = self._get("env") or []
-        places = [i for i, item in enumerate(env) if isinstance(item, dict) and item.get("name") == name]
+        places = [
+            i for i, item in enumerate(env) if isinstance(item, dict) and item.get("name") == name
+        ]
         if len(places) == 1 and same(env[places[0]], entry):
             return
         if len(places) > 1:
@@ -141,12 +159,7 @@ class Container:
             for index in reversed(places[1:]):
                 del new[index]
             return
-        users = (
-            i
-            for i, item in enumerate(env)
-            if isinstance(item, dict) and name in env_references(item.get("value"))
-        )
-        first_user = next(users, len(env))
+        first_user = env_position(env, entry)
         new.insert(first_user, entry)
         self.pod.workload.note_write(self._path, ("env", name), entry, None)
         self._check_order(new, first_user, entry)
@@ -173,11 +186,11 @@ class Container:
                 )
 
     def remove_env(self, name: str) -> None:
-        """Remove an environment variable, if it is there."""
+        """Remove an environment variable, if it is there; an emptied list goes."""
         env = self._get("env") or []
-        if any(isinstance(item, dict) and item.get("name") == name for item in env):
-            kept = self._draft.edit((*self._path, "env"), list)
-            kept[:] = [i for i in kept if not (isinstance(i, dict) and i.get("name") == name)]
+        kept = [item for item in env if not (isinstance(item, dict) and item.get("name") == name)]
+        if len(kept) != len(env):
+            self._draft.keep((*self._path, "env"), kept)
 
     # mounts ------------------------------------------------------------------------------------
 
@@ -213,7 +226,11 @@ class Container:
             self._draft.edit((*self._path, "volumeMounts"), list).append(entry)
             return
         there = mounts[index]
-        if there.get("name") == volume and there.get("subPath") == sub_path:
+        if (
+            there.get("name") == volume
+            and there.get("subPath") == sub_path
+            and read_only in (None, bool(there.get("readOnly")))
+        ):
             return
         if not replace:
             raise ConflictError(
@@ -223,10 +240,13 @@ class Container:
         self._draft.edit((*self._path, "volumeMounts"), list)[index] = entry
 
     def unmount(self, path: str) -> None:
-        """Remove what is mounted at a path, if anything; the volume stays."""
-        index = find("volumeMounts", self._get("volumeMounts") or [], {"mountPath": path})
-        if index is not None:
-            del self._draft.edit((*self._path, "volumeMounts"), list)[index]
+        """Remove what is mounted at a path, if anything; the volume stays, an emptied list goes."""
+        mounts = self._get("volumeMounts") or []
+        kept = [
+            mount for mount in mounts if find("volumeMounts", [mount], {"mountPath": path}) is None
+        ]
+        if len(kept) != len(mounts):
+            self._draft.keep((*self._path, "volumeMounts"), kept)
 
     def mounted(self, path: str) -> str | None:
         """The name of the volume that is mounted at a path, or None."""
@@ -272,7 +292,8 @@ class Container:
             for name, value in list(wanted[part].items()):
                 if not is_extended_resource(name) or name in wanted[other]:
                     continue
-                if name in there or (part == "requests" and value is not None):
+                known = {name, self.pod.workload.resource_aliases.get(name)}
+                if known & there.keys() or (part == "requests" and value is not None):
                     wanted[other][name] = value
 
     def _raise_limits(self, wanted: dict[str, dict[str, Any]]) -> None:
@@ -291,7 +312,7 @@ class Container:
             for known in {name, alias} & there.keys():
                 del self._draft.edit(path)[known]
             return
-        if same_quantity(old, value):
+        if old is not None and same_quantity(old, value):
             return
         try:
             text = quantity_text(value)

@@ -7,12 +7,18 @@ microseconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from kubetailor.workloads.draft import Draft, Json, JsonMap, Path, same
+from kubetailor.workloads.draft import Draft, Json, JsonMap, Key, Path, same
+from kubetailor.workloads.identity import IDENTITY, same_key
 
 __all__ = ["Op", "apply_ops", "diff", "json_patch", "pointer"]
+
+_MISSING = object()
+
+Alike: TypeAlias = Callable[[Json, Json], bool]
 
 
 class Op(NamedTuple):
@@ -45,28 +51,50 @@ def _walk(old: Json, new: Json, path: Path, ops: list[Op], whole_lists: bool) ->
         return
     if type(old) is dict and type(new) is dict:
         for key, before in old.items():
-            if key not in new:
+            after = new.get(key, _MISSING)
+            if after is _MISSING:
                 ops.append(Op("remove", (*path, key), before, None))
-            else:
-                after = new[key]
-                if after is not before:
-                    _walk(before, after, (*path, key), ops, whole_lists)
-        for key, after in new.items():
-            if key not in old:
-                ops.append(Op("add", (*path, key), None, after))
+            elif after is not before:
+                _walk(before, after, (*path, key), ops, whole_lists)
+        if len(new) != len(old) or new.keys() != old.keys():
+            ops += [Op("add", (*path, key), None, new[key]) for key in new if key not in old]
     elif type(old) is list and type(new) is list and not whole_lists:
-        _walk_list(old, new, path, ops)
+        _walk_list(old, new, path, ops, _alike_in(path[-1] if path else None))
     elif not same(old, new):
         ops.append(Op("replace", path, old, new))
 
 
-def _walk_list(old: list[Any], new: list[Any], path: Path, ops: list[Op]) -> None:
-    """Keep what stands in both; in each gap change pairwise, then remove or insert the rest."""
+@lru_cache(maxsize=4096)
+def _alike_in(field: Key | None) -> Alike | None:
+    """Whether two entries of the list `field` are one entry, changed; None: all may be."""
+    key = IDENTITY.get(field) if isinstance(field, str) else None
+    if key is None:
+        return None
+
+    def alike(a: Json, b: Json) -> bool:
+        if type(a) is dict and type(b) is dict:
+            return same_key(key(a), key(b))
+        return same(a, b)
+
+    return alike
+
+
+def _walk_list(
+    old: list[Any], new: list[Any], path: Path, ops: list[Op], alike: Alike | None
+) -> None:
+    """Keep what stands in both; in each gap change pairwise, then remove or insert the rest.
+
+    Entries with an identity of their own are changed in parts only into themselves.
+    """
     shift = 0  # how far the list is ahead of `old` after the operations so far
-    for i, i_end, j, j_end in _gaps(old, new):
+    for i, i_end, j, j_end in _gaps(old, new, alike):
         paired = min(i_end - i, j_end - j)
         for k in range(paired):
-            _walk(old[i + k], new[j + k], (*path, j + k), ops, False)
+            before, after = old[i + k], new[j + k]
+            if alike is None or alike(before, after):
+                _walk(before, after, (*path, j + k), ops, False)
+            else:
+                ops.append(Op("replace", (*path, j + k), before, after))
         for before in old[i + paired : i_end]:
             ops.append(Op("remove", (*path, i + paired + shift), before, None))
         for k in range(j + paired, j_end):
@@ -74,49 +102,70 @@ def _walk_list(old: list[Any], new: list[Any], path: Path, ops: list[Op]) -> Non
         shift += (j_end - j) - (i_end - i)
 
 
-def _gaps(old: list[Any], new: list[Any]) -> Iterator[tuple[int, int, int, int]]:
+def _gaps(
+    old: list[Any], new: list[Any], alike: Alike | None
+) -> Iterator[tuple[int, int, int, int]]:
     """The runs of `old` and of `new` that lie between entries which both have, in order."""
-    start, stop = 0, min(len(old), len(new))
-    while start < stop and same(old[start], new[start]):
-        start += 1
-    end = 0
-    while end < stop - start and same(old[-1 - end], new[-1 - end]):
-        end += 1
+    stop = min(len(old), len(new))
+    start = _equal_run(old, new, stop)
+    end = _equal_run(reversed(old), reversed(new), stop - start)
     i_end, j_end = len(old) - end, len(new) - end
-    if i_end - start == j_end - start or start in (i_end, j_end):
+    one_by_one = i_end == j_end and (
+        alike is None or all(map(alike, old[start:i_end], new[start:j_end]))
+    )
+    if one_by_one or start in (i_end, j_end):
         if start < i_end or start < j_end:
             yield start, i_end, start, j_end
         return
     i = j = start
     while i < i_end and j < j_end:
-        match = _next_match(old, new, i, i_end, j, j_end)
+        if same(old[i], new[j]):
+            i, j = i + 1, j + 1
+            continue
+        match = _next_match(old, new, i, i_end, j, j_end, alike or same)
         if match is None:
             break
+        a, b = match
         if match != (i, j):
-            yield i, match[0], j, match[1]
-        i, j = match[0] + 1, match[1] + 1
+            yield i, a, j, b
+        if alike is not None and not same(old[a], new[b]):
+            yield a, a + 1, b, b + 1
+        i, j = a + 1, b + 1
     if i < i_end or j < j_end:
         yield i, i_end, j, j_end
 
 
+def _equal_run(old: Iterable[Any], new: Iterable[Any], stop: int) -> int:
+    """How many entries are the same from the start on, at most `stop`."""
+    for index, a, b in zip(range(stop), old, new):  # noqa: B905 (the shortest counts)
+        if a is not b and not same(a, b):
+            return index
+    return stop
+
+
 def _next_match(
-    old: Sequence[Any], new: Sequence[Any], i: int, i_end: int, j: int, j_end: int, window: int = 64
+    old: Sequence[Any],
+    new: Sequence[Any],
+    i: int,
+    i_end: int,
+    j: int,
+    j_end: int,
+    matches: Alike,
+    window: int = 64,
 ) -> tuple[int, int] | None:
-    """The nearest pair of equal entries; a bounded look-ahead keeps long lists linear."""
+    """The nearest pair of matching entries; a bounded look-ahead keeps long lists linear."""
     for distance in range(min(window, (i_end - i) + (j_end - j) - 1)):
         for di in range(distance + 1):
             a, b = i + di, j + distance - di
-            if a < i_end and b < j_end and same(old[a], new[b]):
+            if a < i_end and b < j_end and matches(old[a], new[b]):
                 return a, b
     return None
 
 
+@lru_cache(maxsize=4096)  # a chain changes the same places of many objects
 def pointer(path: Path) -> str:
     """A path as an RFC 6901 JSON pointer."""
-    return "".join(
-        "/" + (key.replace("~", "~0").replace("/", "~1") if isinstance(key, str) else str(key))
-        for key in path
-    )
+    return "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in path)
 
 
 def json_patch(old: Json, new: Json) -> list[JsonMap]:
@@ -141,7 +190,7 @@ def apply_ops(root: JsonMap, ops: Sequence[Op]) -> JsonMap:
         parent = draft.edit(path[:-1], list if isinstance(key, int) else dict)
         if op == "remove":
             del parent[key]
-        elif op == "add" and isinstance(parent, list):
+        elif op == "add" and isinstance(key, int):
             parent.insert(key, value)
         else:
             parent[key] = value

@@ -7,8 +7,9 @@ no word for: `12:30` and `2026-01-01` are strings.
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,8 @@ __all__ = ["Document", "DocumentError", "dump_json", "dump_yaml", "load_document
 MAX_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 100
 MAX_NODES = 2_000_000  # after aliases are expanded
+
+_SPACE = re.compile(r"[ \t\r\n]*")
 
 _BaseLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BaseDumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -60,8 +63,16 @@ class _Loader(_BaseLoader):  # type: ignore[misc]  # the C loader has no stubs
 
 _Loader.yaml_implicit_resolvers = {}
 for _tag, _pattern, _first in (
-    ("bool", r"yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF", "yYnNtTfFoO"),
-    ("int", r"[-+]?0b[01_]+|[-+]?0x[0-9a-fA-F_]+|[-+]?0o?[0-7_]+|[-+]?(0|[1-9][0-9_]*)", "-+0123456789"),
+    (
+        "bool",
+        r"yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF",
+        "yYnNtTfFoO",
+    ),
+    (
+        "int",
+        r"[-+]?0b[01_]+|[-+]?0x[0-9a-fA-F_]+|[-+]?0o?[0-7_]+|[-+]?(0|[1-9][0-9_]*)",
+        "-+0123456789",
+    ),
     (
         "float",
         r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
@@ -71,63 +82,85 @@ for _tag, _pattern, _first in (
     ("merge", r"<<", "<"),
 ):
     _Loader.add_implicit_resolver(
-        f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})$"), [*_first.replace("\0", ""), ""] if _tag == "null" else [*_first]
+        f"tag:yaml.org,2002:{_tag}",
+        re.compile(rf"^(?:{_pattern})$"),
+        [*_first.replace("\0", ""), ""] if _tag == "null" else [*_first],
     )
 
 
-def _construct_int(loader: Any, node: Any) -> int:
-    text = loader.construct_scalar(node).replace("_", "").lower()
-    sign = -1 if text.startswith("-") else 1
-    digits = text.lstrip("+-")
+def _int(text: str) -> int:
+    digits = text.replace("_", "").lower().lstrip("+-")
     if len(digits) > 1 and digits[0] == "0" and digits[1] not in "box":
         digits = "0o" + digits[1:]
-    return sign * int(digits, 0)
+    return -int(digits, 0) if text.startswith("-") else int(digits, 0)
 
 
-def _construct_float(loader: Any, node: Any) -> float:
-    text = loader.construct_scalar(node).replace("_", "").lower()
-    if text.lstrip("+-") in (".inf", ".nan"):
-        raise yaml.constructor.ConstructorError(
-            None, None, f"{text} has no form in JSON", node.start_mark
-        )
-    return float(text)
-
-
-def _construct_map(loader: Any, node: Any) -> JsonMap:
-    loader.flatten_mapping(node)
-    found: JsonMap = {}
-    merged = getattr(node, "merged", 0)
-    for position, (key_node, value_node) in enumerate(node.value):
-        key = loader.construct_object(key_node, deep=True)
-        if not isinstance(key, str):
-            key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
-        if key is None:
-            raise yaml.constructor.ConstructorError(
-                None, None, "a key must be a string", key_node.start_mark
-            )
-        if key in found and position >= merged + 1 and _repeated(node, key_node):
-            raise yaml.constructor.ConstructorError(
-                None, None, f"the key {key!r} is there twice", key_node.start_mark
-            )
-        found[key] = loader.construct_object(value_node, deep=True)
+def _float(text: str) -> float:
+    found = float(text.replace("_", "").lower().replace(".inf", "inf").replace(".nan", "nan"))
+    if not math.isfinite(found):
+        raise ValueError(f"{text} has no form in JSON")
     return found
 
 
-def _repeated(node: Any, key_node: Any) -> bool:
-    """Whether a key is written twice in one map; one from a merge (`<<`) may be written over."""
-    own = [
-        key
-        for key, _ in node.value
-        if isinstance(key, yaml.ScalarNode)
-        and key.value == key_node.value
-        and node.start_mark.index <= key.start_mark.index < node.end_mark.index
-    ]
-    return len(own) > 1
+_SCALARS: Mapping[str, Callable[[str], Json]] = {
+    "tag:yaml.org,2002:bool": lambda text: text.lower() in ("yes", "true", "on"),
+    "tag:yaml.org,2002:float": _float,
+    "tag:yaml.org,2002:int": _int,
+    "tag:yaml.org,2002:merge": str,
+    "tag:yaml.org,2002:null": lambda text: None,
+    "tag:yaml.org,2002:str": str,
+}
 
 
-_Loader.add_constructor("tag:yaml.org,2002:int", _construct_int)
-_Loader.add_constructor("tag:yaml.org,2002:float", _construct_float)
-_Loader.add_constructor("tag:yaml.org,2002:map", _construct_map)
+class _Reader:
+    """Makes JSON data of YAML nodes; aliases and merges become copies, within the limits."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.left = MAX_NODES
+
+    def error(self, node: Any, problem: str) -> DocumentError:
+        mark = node.start_mark
+        return DocumentError(f"{self.source}:{mark.line + 1}:{mark.column + 1}: {problem}")
+
+    def read(self, node: Any, depth: int = 0) -> Json:
+        self.left -= 1
+        if self.left < 0:
+            raise self.error(node, f"more than {MAX_NODES} values once aliases are expanded")
+        if depth > MAX_DEPTH:
+            raise self.error(node, f"nested more than {MAX_DEPTH} deep")
+        if node.tag == "tag:yaml.org,2002:map" and isinstance(node, yaml.MappingNode):
+            return self._map(node, depth)
+        if node.tag == "tag:yaml.org,2002:seq" and isinstance(node, yaml.SequenceNode):
+            return [self.read(item, depth + 1) for item in node.value]
+        if node.tag not in _SCALARS or not isinstance(node, yaml.ScalarNode):
+            raise self.error(node, f"the tag {node.tag!r} has no form in JSON")
+        try:
+            return _SCALARS[node.tag](node.value)
+        except ValueError as error:
+            raise self.error(node, f"not YAML: {error}") from None
+
+    def _map(self, node: Any, depth: int) -> JsonMap:
+        merged: JsonMap = {}
+        found: JsonMap = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise self.error(key_node, "not YAML: a key must be a string")
+            key = key_node.value
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                for part in self._merge_parts(value_node):
+                    merged = {**self.read(part, depth + 1), **merged}
+                continue
+            if key in found:
+                raise self.error(key_node, f"not YAML: the key {key!r} is there twice")
+            found[key] = self.read(value_node, depth + 1)
+        return {**merged, **found} if merged else found
+
+    def _merge_parts(self, node: Any) -> list[Any]:
+        parts = node.value if isinstance(node, yaml.SequenceNode) else [node]
+        if not all(isinstance(part, yaml.MappingNode) for part in parts):
+            raise self.error(node, "not YAML: `<<` takes a map or a list of maps")
+        return list(parts)
 
 
 def load_documents(data: bytes, source: str) -> list[Document]:
@@ -152,7 +185,6 @@ def load_documents(data: bytes, source: str) -> list[Document]:
         raise DocumentError(
             f"{source}:{line}: not UTF-8 (byte 0x{data[error.start]:02x})"
         ) from None
-    budget = [MAX_NODES]
     found: list[Document] = []
     for line, value in _values(text, source):
         if value is None:
@@ -162,24 +194,28 @@ def load_documents(data: bytes, source: str) -> list[Document]:
                 f"{source}:{line}: expected an object, found {_type_name(value)}; a manifest "
                 "starts with `apiVersion` and `kind`"
             )
-        obj = _unshared(value, budget, f"{source}:{line}")
-        found.extend(_items(obj, source, line))
+        found.extend(_items(value, source, line))
     return found
 
 
 def _values(text: str, source: str) -> Iterator[tuple[int, Json]]:
+    """The (line, value) of each document. JSON is YAML, and read faster as what it is."""
     if text.lstrip()[:1] in ("{", "["):
         try:
-            yield 1, json.loads(text, parse_constant=_no_constant)
+            values = list(_json_values(text))
         except (ValueError, RecursionError):
             pass  # YAML's flow style starts alike
         else:
+            for line, value in values:
+                _check_depth(value, source)
+                _check_escapes(text, value, source)
+                yield line, value
             return
-    loader = _Loader(text)
+    loader, reader = _Loader(text), _Reader(source)
     try:
         while loader.check_node():
             node = loader.get_node()
-            yield node.start_mark.line + 1, loader.construct_document(node)
+            yield node.start_mark.line + 1, reader.read(node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"{source}:{mark.line + 1}:{mark.column + 1}" if mark else source
@@ -188,30 +224,44 @@ def _values(text: str, source: str) -> Iterator[tuple[int, Json]]:
         raise DocumentError(f"{source}: not YAML: {error}") from None
     except RecursionError:
         raise DocumentError(f"{source}: nested more than {MAX_DEPTH} deep") from None
-    except (ValueError, OverflowError) as error:
-        raise DocumentError(f"{source}: {error}") from None
     finally:
         loader.dispose()
+
+
+def _json_values(text: str) -> Iterator[tuple[int, Json]]:
+    """The (line, value) of each JSON text, one after another as kubectl takes them."""
+    decoder = json.JSONDecoder(parse_constant=_no_constant, parse_float=_float)
+    position, line = 0, 1
+    while (start := _SPACE.match(text, position).end()) < len(text):  # type: ignore[union-attr]
+        line += text.count("\n", position, start)
+        value, position = decoder.raw_decode(text, start)
+        yield line, value
+        line += text.count("\n", start, position)
 
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-def _unshared(value: Json, budget: list[int], where: str, depth: int = 0) -> Json:
-    """A copy without shared parts, within the limits of size and depth."""
-    budget[0] -= 1
-    if budget[0] < 0:
-        raise DocumentError(f"{where}: more than {MAX_NODES} values once aliases are expanded")
+def _check_depth(value: Json, source: str, depth: int = 0) -> None:
     if depth > MAX_DEPTH:
-        raise DocumentError(f"{where}: nested more than {MAX_DEPTH} deep")
-    if isinstance(value, dict):
-        return {key: _unshared(item, budget, where, depth + 1) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_unshared(item, budget, where, depth + 1) for item in value]
-    if value is None or isinstance(value, str | int | float):
-        return value
-    raise DocumentError(f"{where}: {value!r} has no form in JSON")
+        raise DocumentError(f"{source}: nested more than {MAX_DEPTH} deep")
+    for item in value.values() if isinstance(value, dict) else value:
+        if isinstance(item, dict | list):
+            _check_depth(item, source, depth + 1)
+
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def _check_escapes(text: str, value: Json, source: str) -> None:
+    """JSON can escape half a character (a lone surrogate), which no file can hold."""
+    if _SURROGATE.search(text):
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            half = f"\\u{ord(error.object[error.start]):04x}"
+            raise DocumentError(f"{source}: {half} is half a character") from None
 
 
 def _items(obj: JsonMap, source: str, line: int) -> Iterator[Document]:
@@ -234,7 +284,7 @@ def _type_name(value: Json) -> str:
 
 
 class _Dumper(_BaseDumper):  # type: ignore[misc]  # the C dumper has no stubs
-    """Block style without aliases; strings that any YAML would read as something else are quoted."""
+    """Block style without aliases; what any YAML would misread is quoted."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -267,5 +317,7 @@ def dump_yaml(objects: list[Json]) -> str:
 
 def dump_json(objects: list[Json]) -> str:
     """One object as JSON; several as a ``kind: List``, as kubectl prints them."""
-    whole = objects[0] if len(objects) == 1 else {"apiVersion": "v1", "kind": "List", "items": objects}
+    whole = (
+        objects[0] if len(objects) == 1 else {"apiVersion": "v1", "kind": "List", "items": objects}
+    )
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"

@@ -8,11 +8,12 @@ skips whatever they share.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from kubetailor.workloads.errors import InvalidObjectError
 
-__all__ = ["Draft", "Json", "JsonMap", "Key", "Path", "deep_copy", "dotted", "same"]
+__all__ = ["Draft", "Json", "JsonMap", "Key", "Path", "deep_copy", "dotted", "same", "segment"]
 
 Json: TypeAlias = Any  # dict, list, str, int, float, bool or None, all the way down
 JsonMap: TypeAlias = dict[str, Any]
@@ -33,26 +34,24 @@ def same(a: Json, b: Json) -> bool:
     """Whether two JSON values are equal in type too: 1 is neither True nor 1.0."""
     if a is b:
         return True
-    if type(a) is not type(b):
+    if type(a) is not type(b) or a != b:
         return False
     if isinstance(a, dict):
-        return a.keys() == b.keys() and all(same(value, b[key]) for key, value in a.items())
-    if isinstance(a, list):
-        return len(a) == len(b) and all(map(same, a, b))
-    return bool(a == b)
+        return all(same(value, b[key]) for key, value in a.items())
+    return all(map(same, a, b)) if isinstance(a, list) else True
 
 
 def dotted(path: Sequence[Key]) -> str:
     """A path as people write it: ``spec.containers[0].env``, odd keys in brackets and quotes."""
-    text = ""
-    for key in path:
-        if isinstance(key, int):
-            text += f"[{key}]"
-        elif key.replace("_", "").replace("-", "").isalnum():
-            text += f".{key}" if text else key
-        else:
-            text += f"[{key!r}]"
-    return text
+    return "".join(map(segment, path)).removeprefix(".")
+
+
+@lru_cache(maxsize=4096)
+def segment(key: Key) -> str:
+    """One key of a path as `dotted` writes it: ``.env``, ``[0]`` or ``['example.com/pool']``."""
+    if isinstance(key, str) and key.replace("_", "").replace("-", "").isalnum():
+        return f".{key}"
+    return f"[{key!r}]"
 
 
 class Draft:
@@ -95,7 +94,7 @@ class Draft:
                 return None
         return node
 
-    def edit(self, path: Sequence[Key], empty: type[dict[Any, Any]] | type[list[Any]] = dict) -> Any:
+    def edit(self, path: Path, empty: type[dict[Any, Any]] | type[list[Any]] = dict) -> Any:
         """The dict or list at `path`, made this draft's own, to be changed in place.
 
         Its children are still shared. Missing or null parents are made; call this only to write.
@@ -114,48 +113,63 @@ class Draft:
         if id(node) not in owned:
             node = self.root = node.copy()
             owned[id(node)] = node
-        last = len(path) - 1
-        for depth, key in enumerate(path):
+        for key, wanted, place in _shapes(path, empty):
             child = node.get(key) if type(node) is dict else node[key]
-            wanted = empty if depth == last else (list if isinstance(path[depth + 1], int) else dict)
             if child is None:
                 child = wanted()
-            elif type(child) is not wanted and not isinstance(child, wanted):
-                where = dotted(path[: depth + 1])
+            elif not isinstance(child, wanted):
                 name = "an object" if wanted is dict else "a list"
                 raise InvalidObjectError(
-                    f"expected {name}, found {_type_name(child)}", field=where
+                    f"expected {name}, found {_type_name(child)}", field=dotted(place)
                 )
             elif id(child) in owned:
                 node = child
                 continue
             else:
                 child = child.copy()
-            owned[id(child)] = child
-            node[key] = child
+            owned[id(child)] = node[key] = child
             node = child
         return node
 
-    def edit_deep(self, path: Sequence[Key], empty: type[dict[Any, Any]] | type[list[Any]] = dict) -> Any:
-        """As `edit`, but everything below is this draft's own too, for code that is not ours."""
-        node = self.edit(path, empty)
+    def edit_deep(self, path: Path, empty: type[dict[Any, Any]] | type[list[Any]] = dict) -> Any:
+        """As `edit`, but everything below is this draft's own too, for code that is not ours.
+
+        `empty` is what to make; a dict or list that is there is taken as it is.
+        """
+        there = self.get(path)
+        node = self.edit(path, type(there) if isinstance(there, dict | list) else empty)
         for key, child in node.items() if isinstance(node, dict) else enumerate(node):
             if isinstance(child, dict | list):
                 node[key] = deep_copy(child)
         return node
 
-    def put(self, path: Sequence[Key], value: Json) -> None:
+    def put(self, path: Path, value: Json) -> None:
         """Set what is at `path`."""
         if path:
             self.edit(path[:-1], list if isinstance(path[-1], int) else dict)[path[-1]] = value
         else:
             self.reset(value)
 
-    def drop(self, path: Sequence[Key]) -> None:
+    def keep(self, path: Path, entries: list[Any]) -> None:
+        """Let a list hold these entries alone; an emptied one goes."""
+        if entries:
+            self.edit(path, list)[:] = entries
+        else:
+            self.drop(path)
+
+    def drop(self, path: Path) -> None:
         """Remove what is at `path`; nothing happens if it is not there."""
         parent = self.get(path[:-1])
         if isinstance(parent, dict) and path[-1] in parent:
             del self.edit(path[:-1])[path[-1]]
+
+
+@lru_cache(maxsize=4096)
+def _shapes(path: Path, empty: type[Any]) -> tuple[tuple[Key, type[Any], Path], ...]:
+    """Each key of a path, what is to be there (dict or list, by the next key), and its path."""
+    shapes = [*(list if isinstance(key, int) else dict for key in path[1:]), empty]
+    places = [path[: depth + 1] for depth in range(len(path))]
+    return tuple(zip(path, shapes, places, strict=True)) if path else ()
 
 
 def _type_name(value: Json) -> str:

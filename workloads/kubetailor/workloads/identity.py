@@ -9,12 +9,21 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from kubetailor.workloads.draft import Json, same
 
-__all__ = ["IDENTITY", "env_references", "find", "identity_of", "mount_path", "toleration_key"]
+__all__ = [
+    "IDENTITY",
+    "env_position",
+    "env_references",
+    "find",
+    "identity_of",
+    "mount_path",
+    "toleration_key",
+]
 
 _REFERENCE = re.compile(r"\$\$|\$\(([^)]+)\)")
 
@@ -29,18 +38,22 @@ def toleration_key(toleration: Mapping[str, Any]) -> tuple[Any, ...]:
     )
 
 
+@lru_cache(maxsize=4096)
 def mount_path(path: str) -> str:
     """A mount path in normal form: ``/dev/shm/`` is ``/dev/shm``."""
     return posixpath.normpath(path) if path else path
 
 
-def _by(*fields: str) -> Callable[[Mapping[str, Any]], Any]:
-    return lambda entry: tuple(entry.get(field) for field in fields)
+def _by(field: str, *more: str) -> Callable[[Mapping[str, Any]], Any]:
+    if more:
+        return lambda entry: (entry.get(field), *map(entry.get, more))
+    return lambda entry: (entry.get(field),)
 
 
 IDENTITY: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "tolerations": toleration_key,
-    "env": _by("name"),
+    # An entry in the container of a Flyte task has a `key`.
+    "env": lambda entry: (entry.get("name", entry.get("key")),),
     "containers": _by("name"),
     "initContainers": _by("name"),
     "ephemeralContainers": _by("name"),
@@ -74,7 +87,7 @@ def find(field: str, entries: Iterable[Json], wanted: Mapping[str, Any]) -> int 
     key = IDENTITY[field]
     target = key(wanted)
     for index, entry in enumerate(entries):
-        if isinstance(entry, dict) and same_key(key(entry), target):
+        if isinstance(entry, dict) and (found := key(entry)) == target and same_key(found, target):
             return index
     return None
 
@@ -92,3 +105,18 @@ def env_references(value: Any) -> set[str]:
     if not isinstance(value, str) or "$(" not in value:
         return set()
     return {match[1] for match in _REFERENCE.finditer(value) if match[1]}
+
+
+def env_position(env: Sequence[Json], entry: Mapping[str, Any]) -> int:
+    """Where a new env entry goes: before the first that refers to it, else to the end."""
+    name = entry.get("name")
+    reference = f"$({name})"
+    users = (
+        index
+        for index, item in enumerate(env)
+        if isinstance(item, dict)
+        and isinstance(value := item.get("value"), str)
+        and reference in value
+        and name in env_references(value)
+    )
+    return next(users, len(env))

@@ -96,6 +96,11 @@ class Kind:
     suspend: Path | None = None
     copies_labels: bool = False
 
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles that its pods may have, for listings; ``{name}`` stands for a name."""
+        return tuple(dict.fromkeys(row.role for row in self.pods))
+
     def find_pods(self, workload: Workload) -> list[Pod]:
         """The pods of a workload of this kind, in the order of the table."""
         found = []

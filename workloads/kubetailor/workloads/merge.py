@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubetailor.workloads.draft import Draft, Json, JsonMap, Path, deep_copy, dotted, same
+from kubetailor.workloads.draft import Draft, Json, JsonMap, Path, dotted, same
 from kubetailor.workloads.errors import CannotChangeError, ConflictError
-from kubetailor.workloads.identity import IDENTITY, find
+from kubetailor.workloads.identity import IDENTITY, env_position, find, mount_path
 
 __all__ = ["merge"]
 
@@ -60,17 +60,29 @@ def _merge_list(draft: Draft, path: Path, field: str, patch: list[Any], replace:
                     f"no container {entry.get('name')!r} to patch; the containers are {names}",
                     field=dotted(path),
                 )
-            draft.edit(path, list).append(_without_nulls(entry))
+            place = env_position(entries, entry) if field == "env" else len(entries)
+            draft.edit(path, list).insert(place, _without_nulls(entry))
         elif field in _UNIONS or field in _WHOLE:
-            if not same(entries[index], entry):
-                if field != "env" and not replace:
-                    raise ConflictError(
-                        "there is one of the same name with other content; ask for `replace`",
-                        field=dotted((*path, index)),
-                    )
-                draft.edit(path, list)[index] = deep_copy(entry)
+            wanted = _without_nulls(entry)
+            if same(_normal(field, entries[index]), _normal(field, wanted)):
+                continue
+            if field != "env" and not replace:
+                raise ConflictError(
+                    "there is one of the same name with other content; ask for `replace`",
+                    field=dotted((*path, index)),
+                )
+            draft.edit(path, list)[index] = wanted
         else:
             merge(draft, (*path, index), entry, replace=replace)
+
+
+def _normal(field: str, entry: JsonMap) -> JsonMap:
+    """An entry in the spelling of its identity."""
+    if field == "tolerations":
+        return {**entry, "operator": entry.get("operator") or "Equal"}
+    if field == "volumeMounts":
+        return {**entry, "mountPath": mount_path(str(entry.get("mountPath", "")))}
+    return entry
 
 
 def _without_nulls(value: Json) -> Json:

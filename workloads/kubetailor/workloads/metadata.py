@@ -82,7 +82,7 @@ class Metadata:
             if name == "labels":
                 check_label_value(key, value)
                 if self._flyte and key in FLYTE_LABELS:
-                    raise InvalidObjectError(f"label {key!r} is Flyte's own and never written")
+                    raise InvalidObjectError(_flytes_own(key))
             elif not isinstance(value, str):
                 raise InvalidObjectError(
                     f"annotation {key}: the value must be a string, found {value!r}"
@@ -93,12 +93,22 @@ class Metadata:
         self._draft.edit(path)[key] = value
 
     def remove(self, name: MapName, key: str) -> None:
-        """Remove an entry, here and below, if it is there; an emptied map goes."""
+        """Remove an entry, here and below, if it is there; an emptied map goes.
+
+        Raises:
+            InvalidObjectError: it is a label of Flyte's own.
+        """
         for place in (self._path, *self._below):
             path = (*place, name)
             found = self._draft.get(path)
             if isinstance(found, dict) and key in found:
+                if name == "labels" and self._flyte and key in FLYTE_LABELS:
+                    raise InvalidObjectError(_flytes_own(key), field=dotted(path))
                 entries = self._draft.edit(path)
                 del entries[key]
                 if not entries:
                     self._draft.drop(path)
+
+
+def _flytes_own(key: str) -> str:
+    return f"label {key!r} is Flyte's own and never written"

@@ -44,7 +44,8 @@ def from_model(model: Any) -> Json:
 
 def pod_spec_model(spec: JsonMap) -> V1PodSpec:
     """A pod spec as a `V1PodSpec` of its own; numbers of quantities become text."""
-    readable = _quantities_as_text(spec)
+    # The client refuses a spec without containers, as one that is laid over another may be.
+    readable = {"containers": [], **_quantities_as_text(spec)}
     model = _client().V1PodSpec
     if hasattr(model, "from_dict"):  # kubernetes 37 and later: pydantic models
         found: V1PodSpec = model.from_dict(readable)

@@ -17,7 +17,10 @@ ANNOTATIONS_LIMIT = 256 * 1024  # bytes of all keys and values of one object
 
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_FORM = "must consist of alphanumeric characters, '-', '_' or '.', and start and end with an alphanumeric"
+_FORM = (
+    "must consist of alphanumeric characters, '-', '_' or '.', "
+    "and start and end with an alphanumeric"
+)
 
 
 @lru_cache(maxsize=4096)
@@ -53,9 +56,14 @@ def check_label_value(key: str, value: Any) -> str:
     return _check_label_text(key, value)
 
 
+@lru_cache(maxsize=4096)
+def _is_dns_label(name: str) -> bool:
+    return len(name) <= 63 and "." not in name and _SUBDOMAIN.fullmatch(name) is not None
+
+
 def check_name(name: Any, what: str) -> str:
     """A DNS label, as the names of containers and volumes are, or InvalidObjectError."""
-    if not isinstance(name, str) or len(name) > 63 or not _SUBDOMAIN.fullmatch(name) or "." in name:
+    if not isinstance(name, str) or not _is_dns_label(name):
         raise InvalidObjectError(
             f"{what} {name!r}: must be at most 63 lower-case alphanumeric characters or '-', "
             "and start and end with an alphanumeric"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kubetailor.workloads.affinity import add_requirement, remove_requirement
+from kubetailor.workloads.affinity import add_requirement, put_terms, remove_requirement, terms_of
 from kubetailor.workloads.container import Container, missing_container
 from kubetailor.workloads.draft import Draft, Json, JsonMap, Key, Path, deep_copy, dotted, same
-from kubetailor.workloads.errors import CannotChangeError, ConflictError
+from kubetailor.workloads.errors import CannotChangeError, ConflictError, InvalidObjectError
+from kubetailor.workloads.filled import is_filled_toleration
 from kubetailor.workloads.identity import find, toleration_key
 from kubetailor.workloads.merge import merge
 from kubetailor.workloads.metadata import Metadata
@@ -17,7 +18,7 @@ from kubetailor.workloads.names import check_key, check_label_value, check_name
 if TYPE_CHECKING:
     from kubetailor.workloads.workload import Workload
 
-__all__ = ["Pod", "SIDECAR_NAMES"]
+__all__ = ["SIDECAR_NAMES", "Pod"]
 
 SIDECAR_NAMES = frozenset(
     {
@@ -45,7 +46,16 @@ class Pod:
         is_replica: only image and resources are known of it (a replica in a Flyte task's `custom`).
     """
 
-    __slots__ = ("_draft", "_metadata", "_path", "_primary_names", "base", "is_replica", "roles", "workload")
+    __slots__ = (
+        "_draft",
+        "_metadata",
+        "_path",
+        "_primary_names",
+        "base",
+        "is_replica",
+        "roles",
+        "workload",
+    )
 
     def __init__(
         self,
@@ -139,11 +149,17 @@ class Pod:
     @property
     def containers(self) -> tuple[Container, ...]:
         """The containers, without init containers."""
-        return tuple(
-            Container(self, self._draft, (*self._path, "containers", i), str(entry.get("name", "")))
-            for i, entry in enumerate(self._entries("containers"))
+        return tuple([self._container(*found) for found in self._named_containers()])
+
+    def _named_containers(self) -> list[tuple[str, int]]:
+        return [
+            (str(entry.get("name", "")), index)
+            for index, entry in enumerate(self._entries("containers"))
             if isinstance(entry, dict)
-        )
+        ]
+
+    def _container(self, name: str, index: int) -> Container:
+        return Container(self, self._draft, (*self._path, "containers", index), name)
 
     def container(self, name: str) -> Container:
         """The container, or init container, of a name.
@@ -170,16 +186,16 @@ class Pod:
         Raises:
             CannotChangeError: there is none, or it cannot be told.
         """
-        containers = self.containers
+        containers = self._named_containers()
         if len(containers) == 1:
-            return containers[0]
-        by_name = {container.name: container for container in containers}
+            return self._container(*containers[0])
+        by_name = dict(containers)
         for name in self._primary_candidates():
             if name in by_name:
-                return by_name[name]
-        own = [c for c in containers if c.name not in SIDECAR_NAMES]
+                return self._container(name, by_name[name])
+        own = [name for name, _ in containers if name not in SIDECAR_NAMES]
         if len(own) == 1:
-            return own[0]
+            return self._container(own[0], by_name[own[0]])
         raise CannotChangeError(
             f"which is the primary container of {', '.join(by_name) or 'none'}? Name it with the "
             "step's `container`, or set primary_container_name on the task",
@@ -234,14 +250,14 @@ class Pod:
 
     def requests(self, resource: str) -> bool:
         """Whether any container asks for more than 0 of a resource."""
-        return any(container.requests(resource) for container in self.containers)
+        return any(self._container(*found).requests(resource) for found in self._named_containers())
 
     # tolerations -------------------------------------------------------------------------------
 
     @property
     def tolerations(self) -> list[JsonMap]:
         """The tolerations, as copies."""
-        return deep_copy(self._entries("tolerations"))
+        return [deep_copy(entry) for entry in self._entries("tolerations")]
 
     def tolerate(
         self,
@@ -275,6 +291,10 @@ class Pod:
         if there is None:
             self._list("tolerations").append(dict(toleration))
         elif there.get("tolerationSeconds") != toleration.get("tolerationSeconds"):
+            if not self.workload.is_task_template and is_filled_toleration(there):
+                entries = self._list("tolerations")
+                entries[entries.index(there)] = dict(toleration)
+                return
             self.workload.warn(
                 f"the toleration of {toleration.get('key')!r} is there with tolerationSeconds "
                 f"{there.get('tolerationSeconds')}; it is kept",
@@ -287,7 +307,7 @@ class Pod:
         if index is not None:
             found: Mapping[str, Any] = entries[index]
             return found
-        return self.base._find_toleration(wanted) if self.base else None  # noqa: SLF001 (a pod)
+        return self.base._find_toleration(wanted) if self.base else None
 
     def untolerate(
         self,
@@ -297,18 +317,24 @@ class Pod:
         value: str | None = None,
         effect: str | None = None,
     ) -> None:
-        """Remove the tolerations that agree in all that is given."""
+        """Remove the tolerations that agree in all that is given; an emptied list goes."""
         given = {"key": key, "operator": operator, "value": value, "effect": effect}
         wanted = {name: item for name, item in given.items() if item is not None}
 
         def agrees(entry: Mapping[str, Any]) -> bool:
-            parts = dict(zip(("key", "operator", "value", "effect"), toleration_key(entry), strict=True))
-            return all(parts[name] == item for name, item in wanted.items())
+            parts = zip(given, toleration_key(entry), strict=True)
+            return all(part == wanted.get(name, part) for name, part in parts)
 
         entries = self._entries("tolerations")
         kept = [entry for entry in entries if not (isinstance(entry, dict) and agrees(entry))]
         if len(kept) != len(entries):
-            self._list("tolerations")[:] = kept
+            self._draft.keep((*self._path, "tolerations"), kept)
+
+    def set_tolerations(self, tolerations: Iterable[Mapping[str, Any]]) -> None:
+        """Let these be the tolerations, in this order; none at all takes the list off."""
+        wanted = [dict(entry) for entry in tolerations]
+        if not same(wanted, self._entries("tolerations")):
+            self._draft.keep((*self._path, "tolerations"), wanted)
 
     # node selector and affinity ----------------------------------------------------------------
 
@@ -322,8 +348,11 @@ class Pod:
         there = self._effective_selector(key)
         if there == value:
             return
-        check_key(key)
-        check_label_value(key, value)
+        try:
+            check_key(key)
+            check_label_value(key, value)
+        except InvalidObjectError as error:
+            raise InvalidObjectError(str(error), field=self.where("nodeSelector")) from None
         self.workload.note_write((*self._path, "nodeSelector"), (key,), value, there)
         self._draft.edit((*self._path, "nodeSelector"))[key] = value
 
@@ -331,7 +360,7 @@ class Pod:
         selector = self.peek("nodeSelector")
         if isinstance(selector, dict) and key in selector:
             return selector[key]
-        return self.base._effective_selector(key) if self.base else None  # noqa: SLF001 (a pod)
+        return self.base._effective_selector(key) if self.base else None
 
     def deselect_node(self, key: str) -> None:
         """Remove a node label from the selector, if it is there; an emptied selector goes."""
@@ -362,6 +391,18 @@ class Pod:
     def unrequire_node(self, key: str, operator: str | None = None) -> None:
         """Remove the requirements on a node label from every term."""
         remove_requirement(self._draft, self._path, key, operator)
+
+    @property
+    def node_terms(self) -> list[JsonMap]:
+        """The terms of the required node affinity, as copies: ORed, each of ANDed expressions."""
+        found: list[JsonMap] = deep_copy(terms_of(self._draft, self._path))
+        return found
+
+    def set_node_terms(self, terms: Iterable[JsonMap]) -> None:
+        """Let these be the terms; none at all takes the required node affinity off."""
+        wanted = list(terms)
+        if not same(wanted, terms_of(self._draft, self._path)):
+            put_terms(self._draft, self._path, wanted)
 
     # labels and annotations --------------------------------------------------------------------
 
@@ -417,7 +458,7 @@ class Pod:
     @property
     def volumes(self) -> list[JsonMap]:
         """The volumes, as copies."""
-        return deep_copy(self._entries("volumes"))
+        return [deep_copy(entry) for entry in self._entries("volumes")]
 
     def add_volume(self, name: str, source: Mapping[str, Any], *, replace: bool = False) -> None:
         """Add a volume; its source is a union, so it is replaced whole or not at all.
@@ -444,16 +485,18 @@ class Pod:
             self._list("volumes")[index] = entry
 
     def remove_volume(self, name: str) -> None:
-        """Remove a volume and every mount of it, if it is there."""
-        index = find("volumes", self._entries("volumes"), {"name": name})
+        """Remove a volume and every mount of it, if it is there; emptied lists go."""
+        volumes = self._entries("volumes")
+        index = find("volumes", volumes, {"name": name})
         if index is None:
             return
-        del self._list("volumes")[index]
-        for container in self.containers:
-            mounts = self._draft.get((*container._path, "volumeMounts")) or []  # noqa: SLF001
-            for mount in mounts:
-                if mount.get("name") == name:
-                    container.unmount(mount["mountPath"])
+        self._draft.keep((*self._path, "volumes"), volumes[:index] + volumes[index + 1 :])
+        for field in ("containers", "initContainers"):
+            for place, container in enumerate(self._entries(field)):
+                mounts = container.get("volumeMounts") if isinstance(container, dict) else None
+                kept = [mount for mount in mounts or () if mount.get("name") != name]
+                if mounts and len(kept) != len(mounts):
+                    self._draft.keep((*self._path, field, place, "volumeMounts"), kept)
 
     # scalars -----------------------------------------------------------------------------------
 

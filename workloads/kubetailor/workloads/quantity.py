@@ -12,15 +12,16 @@ from typing import Any
 
 from kubetailor.workloads.errors import InvalidObjectError
 
-__all__ = ["is_extended_resource", "parse_quantity", "quantity_text", "same_quantity"]
+__all__ = ["is_extended_resource", "parse_quantity", "quantity_text", "same_quantity", "times"]
 
 _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _DECIMAL = {"n": -3, "u": -2, "m": -1, "": 0, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 _PATTERN = re.compile(
     r"(?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+))"
-    r"(?:(?P<suffix>[KMGTPE]i|[numkMGTPE]?)|[eE](?P<exponent>[+-]?\d{1,2}))"
+    r"(?:(?P<suffix>[KMGTPE]i|[numkMGTPE]?)|[eE](?P<exponent>[+-]?\d{1,2}))",
+    re.ASCII,
 )
-_CASE_FAULTS = re.compile(r"^([+-]?[\d.]+)([kKmMgGtTpPeE])([iI]?)[bB]?$")
+_CASE_FAULTS = re.compile(r"([+-]?[\d.]+)([kKmMgGtTpPeE])([iI]?)[bB]?", re.ASCII)
 
 
 @lru_cache(maxsize=4096)
@@ -38,7 +39,7 @@ def _parse(text: str) -> Decimal:
 
 
 def _advice(text: str) -> str:
-    if fault := _CASE_FAULTS.match(text):
+    if fault := _CASE_FAULTS.fullmatch(text):
         number, letter = fault[1], fault[2].upper()
         decimal = "k" if letter == "K" else letter
         return f"; write {number}{decimal} or {number}{letter}i"
@@ -54,9 +55,11 @@ def parse_quantity(value: Any) -> Decimal:
     Raises:
         InvalidObjectError: it is not a quantity; the message names the likely spelling.
     """
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+    if isinstance(value, str):
+        return _parse(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidObjectError(f"{value!r} is not a quantity")
-    return _parse(value if isinstance(value, str) else repr(value))
+    return _parse(repr(value))
 
 
 def same_quantity(a: Any, b: Any) -> bool:
@@ -75,11 +78,18 @@ def quantity_text(value: Any) -> str:
     return value if isinstance(value, str) else repr(value)
 
 
+@lru_cache(maxsize=4096)
+def times(quantity: str, factor: int) -> str:
+    """A quantity so many times, in its own unit: 4 times "85G" is "340G"."""
+    parse_quantity(quantity)
+    match = _PATTERN.fullmatch(quantity)
+    assert match is not None
+    return f"{Decimal(match['number']) * factor:f}{quantity[match.end('number') :]}"
+
+
 def is_extended_resource(name: str) -> bool:
     """Whether a resource is an extended one: whole numbers only, requests equal to limits.
 
     https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#extended-resources
     """
-    return name == "gpu" or (
-        "/" in name and not name.split("/", 1)[0].endswith("kubernetes.io")
-    )
+    return name == "gpu" or ("/" in name and not name.split("/", 1)[0].endswith("kubernetes.io"))

@@ -12,6 +12,7 @@ from kubetailor.workloads.draft import Draft, JsonMap, Path, same
 from kubetailor.workloads.errors import CannotChangeError
 from kubetailor.workloads.kinds import Kind
 from kubetailor.workloads.pod import Pod
+from kubetailor.workloads.quantity import parse_quantity
 
 if TYPE_CHECKING:
     from kubetailor.workloads.workload import Workload
@@ -69,7 +70,7 @@ class SparkTarget:
         self.draft = Draft(self.before)
 
     def write_back(self, draft: Draft) -> None:
-        """Put what changed where the operator reads it; CannotChangeError where it reads nothing."""
+        """Put what changed where the operator reads it, or raise CannotChangeError."""
         after = self.draft.checkpoint()
         if after is self.before:
             return
@@ -78,10 +79,11 @@ class SparkTarget:
         for name in {**old, **new}:
             if name not in ("containers", "volumes"):
                 self._put(draft, place, _POD, name, old.get(name), new.get(name))
-        if not same(old.get("volumes"), new.get("volumes")):
-            draft.edit(("spec",))["volumes"] = new.get("volumes") or []
+        self._put_volumes(draft, old.get("volumes") or [], new.get("volumes") or [])
         for name in ("labels", "annotations"):
-            _move(draft, place, name, self.before["metadata"].get(name), after["metadata"].get(name))
+            _move(
+                draft, place, name, self.before["metadata"].get(name), after["metadata"].get(name)
+            )
         self._put_containers(draft, place, old["containers"], new["containers"])
         self.before = after
 
@@ -97,6 +99,18 @@ class SparkTarget:
                 field=f"spec.{self.role}",
             )
         _move(draft, place, table[name], old, new)
+
+    @staticmethod
+    def _put_volumes(draft: Draft, old: list[JsonMap], new: list[JsonMap]) -> None:
+        """Driver and executor share one list, so only what this one changed is written."""
+        if same(old, new):
+            return
+        wanted = {volume["name"]: volume for volume in new}
+        gone = {volume["name"] for volume in old} - wanted.keys()
+        written = {name: volume for name, volume in wanted.items() if volume not in old}
+        there: list[JsonMap] = draft.get(("spec", "volumes")) or []
+        kept = [written.pop(v["name"], v) for v in there if v["name"] not in gone]
+        draft.keep(("spec", "volumes"), [*kept, *written.values()])
 
     def _put_containers(self, draft: Draft, place: Path, old: Any, new: Any) -> None:
         for name in {**old[0], **new[0]}:
@@ -122,7 +136,7 @@ class SparkTarget:
             draft.drop((*place, "gpu"))
         for name, value in gpus.items():
             gpu = draft.edit((*place, "gpu"))
-            gpu["name"], gpu["quantity"] = name, int(value)
+            gpu["name"], gpu["quantity"] = name, int(parse_quantity(value))
 
 
 def _move(draft: Draft, place: Path, field: str, old: Any, new: Any) -> None:
@@ -137,6 +151,11 @@ def _move(draft: Draft, place: Path, field: str, old: Any, new: Any) -> None:
 @dataclass(frozen=True)
 class SparkKind(Kind):
     """The row of SparkApplication."""
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """Driver and executor."""
+        return tuple(_NAMES)
 
     def find_pods(self, workload: Workload) -> list[Pod]:
         """Driver and executor, each as the pod that the operator makes of it."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from kubetailor.workloads.draft import Json, JsonMap, Key, Path, dotted
 from kubetailor.workloads.errors import InvalidObjectError
+from kubetailor.workloads.metadata import FLYTE_LABELS
 from kubetailor.workloads.names import (
     ANNOTATIONS_LIMIT,
     check_env_name,
@@ -22,7 +23,10 @@ from kubetailor.workloads.quantity import is_extended_resource, parse_quantity
 
 __all__ = ["validate"]
 
+_NESTED = (dict, list)
 _LIMIT = 100  # deeper than any kind nests its pods
+_PARTS = ("requests", "limits")
+_FLYTE_LABELS = sorted(FLYTE_LABELS)
 
 
 def validate(before: JsonMap, after: JsonMap) -> None:
@@ -38,29 +42,53 @@ def _walk(before: Json, after: Json, path: Path) -> None:
     if before is after or len(path) > _LIMIT:
         return
     if isinstance(after, dict):
-        old = before if isinstance(before, dict) else {}
+        old = _map(before)
+        if old.get("labels") is not after.get("labels"):
+            _flyte_labels(_map(old.get("labels")), _map(after.get("labels")), (*path, "labels"))
         for key, value in after.items():
             was = old.get(key)
             if value is was:
                 continue
             check = _CHECKS.get(key)
-            if check is not None and check(value, (*path, key)):
-                continue
-            _walk(was, value, (*path, key))
+            done = check is not None and check(was, value, (*path, key))
+            if not done and isinstance(value, _NESTED):
+                _walk(was, value, (*path, key))
     elif isinstance(after, list):
         was_list = before if isinstance(before, list) else []
-        for index, value in enumerate(after):
-            _walk(was_list[index] if index < len(was_list) else None, value, (*path, index))
+        for index, value in _new(was_list, after):
+            if isinstance(value, _NESTED):
+                _walk(was_list[index] if index < len(was_list) else None, value, (*path, index))
+
+
+def _new(before: Json, after: Json) -> list[tuple[int, Json]]:
+    """The (index, entry) of each entry of a list that is not shared with the list before."""
+    known = set(map(id, before)) if isinstance(before, list) else ()
+    entries = after if isinstance(after, list) else ()
+    return [(index, entry) for index, entry in enumerate(entries) if id(entry) not in known]
+
+
+def _map(value: Json) -> JsonMap:
+    return value if isinstance(value, dict) else {}
 
 
 def _fail(error: InvalidObjectError | str, *path: Key) -> InvalidObjectError:
     return InvalidObjectError(str(error), field=dotted(path))
 
 
-def _labels(labels: Json, path: Path) -> bool:
+def _flyte_labels(before: JsonMap, after: JsonMap, path: Path) -> None:
+    """A chain neither writes nor removes what Flyte finds its objects by."""
+    for key in _FLYTE_LABELS:
+        if before.get(key) != after.get(key):
+            raise _fail(f"label {key!r} is Flyte's own and never written", *path)
+
+
+def _labels(before: Json, labels: Json, path: Path) -> bool:
     if not isinstance(labels, dict):
         return False
+    old = _map(before)
     for key, value in labels.items():
+        if key in old and value is old[key]:
+            continue
         try:
             check_key(key)
             check_label_value(key, value)
@@ -69,44 +97,54 @@ def _labels(labels: Json, path: Path) -> bool:
     return True
 
 
-def _annotations(annotations: Json, path: Path) -> bool:
+def _annotations(before: Json, annotations: Json, path: Path) -> bool:
     if not isinstance(annotations, dict):
         return False
-    size = 0
+    old = _map(before)
     for key, value in annotations.items():
+        if key in old and value is old[key]:
+            continue
         try:
             check_key(key)
         except InvalidObjectError as error:
             raise _fail(error, *path) from None
         if not isinstance(value, str):
             raise _fail(f"{key}: the value must be a string, found {value!r}", *path)
-        size += len(key.encode()) + len(value.encode())
+    size = len("".join([*annotations, *map(str, annotations.values())]).encode())
     if size > ANNOTATIONS_LIMIT:
         raise _fail(f"{size} bytes of annotations, at most {ANNOTATIONS_LIMIT} (256 KiB)", *path)
     return True
 
 
-def _resources(resources: Json, path: Path) -> bool:
+def _resources(before: Json, resources: Json, path: Path) -> bool:
     if not isinstance(resources, dict):
         return False
-    requests, limits = resources.get("requests"), resources.get("limits")
-    if isinstance(requests, list) or isinstance(limits, list):  # Flyte's own form
+    old = _map(before)
+    if any(isinstance(resources.get(part), list) for part in _PARTS):  # Flyte's own form
         return True
-    for part, values in (("requests", requests), ("limits", limits)):
-        for name, value in (values or {}).items():
-            try:
-                amount = parse_quantity(value)
-            except InvalidObjectError as error:
-                raise _fail(error, *path, part, name) from None
-            if amount < 0:
-                raise _fail(f"{name} {value} is negative", *path, part, name)
-            if is_extended_resource(name) and amount % 1:
-                raise _fail(f"{name} must be a whole number, found {value}", *path, part, name)
-    for name, request in (requests or {}).items():
-        limit = (limits or {}).get(name)
-        if limit is not None:
-            _compare(name, request, limit, path)
+    new: set[str] = set()
+    for part in _PARTS:
+        was = _map(old.get(part))
+        for name, value in _map(resources.get(part)).items():
+            if name not in was or value is not was[name]:
+                _check_amount(name, value, (*path, part, name))
+                new.add(name)
+    requests, limits = (_map(resources.get(part)) for part in _PARTS)
+    for name, request in requests.items():
+        if name in new and limits.get(name) is not None:
+            _compare(name, request, limits[name], path)
     return True
+
+
+def _check_amount(name: str, value: Json, path: Path) -> None:
+    try:
+        amount = parse_quantity(value)
+    except InvalidObjectError as error:
+        raise _fail(error, *path) from None
+    if amount < 0:
+        raise _fail(f"{name} {value} is negative", *path)
+    if is_extended_resource(name) and amount % 1:
+        raise _fail(f"{name} must be a whole number, found {value}", *path)
 
 
 def _compare(name: str, request: Any, limit: Any, path: Path) -> None:
@@ -126,7 +164,7 @@ def _compare(name: str, request: Any, limit: Any, path: Path) -> None:
 
 
 def _named(what: str) -> Any:
-    def check(entries: Json, path: Path) -> bool:
+    def check(before: Json, entries: Json, path: Path) -> bool:
         seen = set()
         for index, entry in enumerate(entries if isinstance(entries, list) else ()):
             name = entry.get("name") if isinstance(entry, dict) else None
@@ -144,8 +182,8 @@ def _named(what: str) -> Any:
     return check
 
 
-def _env(entries: Json, path: Path) -> bool:
-    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+def _env(before: Json, entries: Json, path: Path) -> bool:
+    for index, entry in _new(before, entries):
         if not isinstance(entry, dict) or "name" not in entry:
             continue
         try:
@@ -162,9 +200,9 @@ def _env(entries: Json, path: Path) -> bool:
     return True
 
 
-def _tolerations(entries: Json, path: Path) -> bool:
-    """https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/"""
-    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+def _tolerations(before: Json, entries: Json, path: Path) -> bool:
+    # https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/
+    for index, entry in _new(before, entries):
         if isinstance(entry, dict):
             for fault in _toleration_faults(entry):
                 raise _fail(fault, *path, index)

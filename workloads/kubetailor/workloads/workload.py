@@ -74,7 +74,7 @@ class Workload:
         self.is_child = is_child
         self._pods: tuple[Pod, ...] | None = None
         self._metadata: Metadata | None = None
-        self._writers: dict[Path, tuple[str, str]] = {}
+        self._writers: dict[Path, tuple[tuple[str, str], Json]] = {}
 
     def __repr__(self) -> str:
         return f"Workload({self.kind_name} {self.name})"
@@ -99,16 +99,17 @@ class Workload:
     @property
     def name(self) -> str:
         """Its name, or its `generateName`, or ``""``."""
-        root = self.draft.root
         if self.is_task_template:
-            return str((root.get("id") or {}).get("name", ""))
-        metadata = root.get("metadata") or {}
+            return str(self.draft.get(("id", "name")) or "")
+        metadata = self.draft.get(("metadata",))
+        if not isinstance(metadata, dict):
+            return ""
         return str(metadata.get("name") or metadata.get("generateName") or "")
 
     @property
     def namespace(self) -> str | None:
         """Its namespace, if it says one."""
-        found = (self.draft.root.get("metadata") or {}).get("namespace")
+        found = self.draft.get(("metadata", "namespace"))
         return found if isinstance(found, str) and not self.is_task_template else None
 
     @property
@@ -221,25 +222,19 @@ class Workload:
     def note_write(self, place: Path, key: Path, new: Json, old: Json) -> None:
         """Remember who wrote a scalar; two steps of one layer that differ are told to the user."""
         path = place + key
-        before = self._writers.get(path)
-        if (
-            before is not None
-            and old is not None
-            and before != self.writer
-            and before[0] == self.writer[0]
-            and old != new
-        ):
-            layer, step = self.writer
+        (layer, step), (writer, written) = self.writer, self._writers.get(path, (self.writer, None))
+        # What is there now may be another's, where the earlier step was taken back.
+        if writer[0] == layer and writer[1] != step and old == written and old != new:
             self.warn(
-                f"{key[-1]}: {layer} {step!r} sets {_shown(new)}, where {before[1]!r} set "
+                f"{key[-1]}: {layer} {step!r} sets {_shown(new)}, where {writer[1]!r} set "
                 f"{_shown(old)}; the later one wins",
                 dotted(path),
             )
-        self._writers[path] = self.writer
+        self._writers[path] = (self.writer, new)
 
     def commit(self) -> JsonMap:
         """Close this version of the object, converted pods included, and return it."""
-        for pod in self.converted:
+        for pod in tuple(self.converted):  # one that becomes a pod target leaves the list
             pod.write_back(self.draft)
         root = self.draft.checkpoint()
         if root is not self._committed:
@@ -251,6 +246,10 @@ class Workload:
         """Go to another version of the object."""
         self.draft.reset(root)
         self._committed = root
+        self.release()
+
+    def release(self) -> None:
+        """Let go of its views, which refer to it: nothing waits for the garbage collector."""
         self._forget_converted()
         self._pods = None
         self._metadata = None

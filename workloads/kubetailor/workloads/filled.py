@@ -1,0 +1,116 @@
+"""What the API server and its admission plugins put into a pod before a webhook sees it.
+
+Nobody wrote these values, so they count as unset, and what a plugin derived from another field is
+derived again where that field changes. Sources, in kubernetes/kubernetes: the defaults of
+pkg/apis/core/v1/defaults.go and the plugins below plugin/pkg/admission.
+
+Three things cannot be told from what an author wrote, and count as set: `imagePullPolicy` (it
+depends on the tag), `requests` (a limit without one gets its value), and the name of a global
+default PriorityClass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kubetailor.workloads.draft import Draft, Json, JsonMap, Path, same
+
+__all__ = ["FILLED", "is_filled", "is_filled_toleration", "rederived"]
+
+FILLED: Final[Mapping[str, tuple[Json, ...]]] = {
+    # defaults.go, SetDefaults_PodSpec and SetDefaults_Pod
+    "dnsPolicy": ("ClusterFirst",),
+    "enableServiceLinks": (True,),
+    "restartPolicy": ("Always",),
+    "schedulerName": ("default-scheduler",),
+    "terminationGracePeriodSeconds": (30,),
+    # defaults.go, SetDefaults_Container
+    "terminationMessagePath": ("/dev/termination-log",),
+    "terminationMessagePolicy": ("File",),
+    # priority/admission.go
+    "preemptionPolicy": ("PreemptLowerPriority",),
+    "priority": (0,),
+    # serviceaccount/admission.go, and the deprecated alias of pkg/apis/core/v1/conversion.go
+    "serviceAccount": ("default",),
+    "serviceAccountName": ("default",),
+}
+"""Field of a pod spec or of a container -> the values that are filled in."""
+
+_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+
+_DERIVED: Mapping[str, tuple[str, ...]] = {
+    "priorityClassName": ("priority", "preemptionPolicy"),  # priority/admission.go
+    "runtimeClassName": ("overhead",),  # runtimeclass/admission.go
+    "serviceAccountName": ("serviceAccount",),
+}
+"""Field of a pod spec -> what a plugin derives from it, and refuses where it differs."""
+
+_TOKEN_VOLUME = "kube-api-access-"
+
+
+def is_filled(field: str | None, value: Json) -> bool:
+    """Whether the value of a field is one that nobody wrote."""
+    return any(same(value, known) for known in FILLED.get(field or "", ()))
+
+
+def is_filled_toleration(entry: Mapping[str, Any]) -> bool:
+    """Whether a toleration is one of the two that every pod gets.
+
+    Source: defaulttolerationseconds/admission.go.
+    """
+    return entry.get("key") in _TAINTS and dict(entry) == {
+        "key": entry["key"],
+        "operator": "Exists",
+        "effect": "NoExecute",
+        "tolerationSeconds": 300,
+    }
+
+
+def rederived(before: JsonMap, after: JsonMap) -> JsonMap:
+    """`after` without what was derived from a field that changed, so that it is derived again.
+
+    Pull secrets that came with another service account stay: nothing tells them from the author's.
+
+    Args:
+        before: a Pod as the webhook got it.
+        after: the same Pod, changed.
+    """
+    old, new = before.get("spec"), after.get("spec")
+    if old is new or not isinstance(old, dict) or not isinstance(new, dict):
+        return after
+    moved = [field for field in _DERIVED if not same(old.get(field), new.get(field))]
+    draft = Draft(after)
+    for field in moved:
+        for derived in _DERIVED[field]:
+            if derived in new and same(new[derived], old.get(derived)):
+                draft.drop(("spec", derived))
+    if "serviceAccountName" in moved:
+        _drop_token(draft)
+    return draft.checkpoint()
+
+
+def _drop_token(draft: Draft) -> None:
+    """Take off the volume of the service account's token, and its mounts."""
+    volumes = draft.get(("spec", "volumes"))
+    names = {
+        str(volume["name"])
+        for volume in (volumes if isinstance(volumes, list) else ())
+        if isinstance(volume, dict) and str(volume.get("name", "")).startswith(_TOKEN_VOLUME)
+    }
+    if not names:
+        return
+    _take_off(draft, ("spec", "volumes"), names)
+    for field in ("containers", "initContainers"):
+        containers = draft.get(("spec", field))
+        for index in range(len(containers) if isinstance(containers, list) else 0):
+            _take_off(draft, ("spec", field, index, "volumeMounts"), names)
+
+
+def _take_off(draft: Draft, path: Path, names: set[str]) -> None:
+    """Take the entries of these names off a list."""
+    found = draft.get(path)
+    entries = found if isinstance(found, list) else []
+    kept = [e for e in entries if not (isinstance(e, dict) and e.get("name") in names)]
+    if len(kept) != len(entries):
+        draft.keep(path, kept)

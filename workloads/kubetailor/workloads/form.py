@@ -1,0 +1,149 @@
+"""The form of an object, as far as it is read here: what is an object, a list, a string.
+
+Objects are read as if they had it, since the API server has seen to that for nearly all. Where
+reading one fails, this says which field is to blame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from kubetailor.workloads.draft import Json, JsonMap, Path, dotted
+from kubetailor.workloads.errors import InvalidObjectError
+from kubetailor.workloads.kinds import Kind, PodPath
+
+__all__ = ["check_form"]
+
+Form: TypeAlias = Any
+"""A dict is an object with these fields (``*`` is every one), a list a list of that, `str` a text.
+
+Null is as good as nothing, except in a list.
+"""
+
+_EACH = "*"
+_TEXTS: Form = {_EACH: str}
+_METADATA: Form = {"name": str, "labels": {}, "annotations": {}, "ownerReferences": [{}]}
+_RESOURCES: Form = {"limits": {}, "requests": {}, "claims": [{}]}
+_CONTAINER: Form = {
+    "name": str,
+    "image": str,
+    "command": [str],
+    "args": [str],
+    "env": [{"name": str, "value": str, "valueFrom": {}}],
+    "ports": [{}],
+    "resources": _RESOURCES,
+    "volumeMounts": [{"name": str, "mountPath": str}],
+}
+_EXPRESSIONS: Form = [{"key": str, "operator": str, "values": [str]}]
+_POD_SPEC: Form = {
+    "containers": [_CONTAINER],
+    "initContainers": [_CONTAINER],
+    "volumes": [{"name": str, "emptyDir": {}}],
+    "imagePullSecrets": [{"name": str}],
+    "schedulingGates": [{"name": str}],
+    "nodeSelector": _TEXTS,
+    "tolerations": [{"key": str, "operator": str, "value": str, "effect": str}],
+    "topologySpreadConstraints": [{"topologyKey": str, "whenUnsatisfiable": str}],
+    "affinity": {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [
+                    {"matchExpressions": _EXPRESSIONS, "matchFields": _EXPRESSIONS}
+                ]
+            }
+        }
+    },
+}
+_SPARK_POD: Form = {
+    **_CONTAINER,
+    **_POD_SPEC,
+    "labels": {},
+    "annotations": {},
+    "gpu": {"name": str},
+    "sidecars": [_CONTAINER],
+}
+_K8S_POD: Form = {"metadata": {"labels": {}, "annotations": {}}, "podSpec": _POD_SPEC}
+_ENTRIES: Form = [{"name": str, "value": str}]
+_REPLICA: Form = {"image": str, "resources": {"limits": _ENTRIES, "requests": _ENTRIES}}
+_OWN: Mapping[tuple[str, str], Form] = {
+    ("sparkoperator.k8s.io", "SparkApplication"): {
+        "spec": {"driver": _SPARK_POD, "executor": _SPARK_POD, "volumes": [{"name": str}]}
+    },
+    ("flyte", "TaskTemplate"): {
+        "id": {"project": str, "domain": str, "name": str, "version": str},
+        "metadata": {"metadata": {"labels": {}, "annotations": {}}},
+        "config": {"primary_container_name": str},
+        "container": {**_REPLICA, "command": [str], "args": [str], "env": [{"key": str}]},
+        "k8sPod": _K8S_POD,
+        "extendedResources": {"gpuAccelerator": {"device": str}, "sharedMemory": {}},
+        "custom": {
+            **dict.fromkeys(
+                (
+                    *("masterReplicas", "workerReplicas", "launcherReplicas", "chiefReplicas"),
+                    *("psReplicas", "evaluatorReplicas", "scheduler", "workers"),
+                ),
+                _REPLICA,
+            ),
+            "rayCluster": {
+                "headGroupSpec": {"k8sPod": _K8S_POD},
+                "workerGroupSpec": [{"k8sPod": _K8S_POD}],
+            },
+            "driverPod": _K8S_POD,
+            "executorPod": _K8S_POD,
+        },
+    },
+}
+"""Kinds that keep no pod templates."""
+
+
+def check_form(obj: JsonMap, kind: Kind) -> None:
+    """Check that an object has the form of its kind.
+
+    Args:
+        obj: the object.
+        kind: its row.
+
+    Raises:
+        InvalidObjectError: the first field that has not, with what it should be.
+    """
+    own = _OWN.get((kind.group, kind.name))
+    for form in (own,) if own is not None else ({"metadata": _METADATA}, *map(_form, kind.pods)):
+        _check(obj, form, ())
+
+
+def _form(row: PodPath) -> Form:
+    """The form that a row of the table of kinds demands of the whole object."""
+    found = _within(row.spec, _POD_SPEC)
+    if row.metadata is not None:
+        found = {**found, **_within(row.metadata, _METADATA)}
+    return _within(row.path, found)
+
+
+def _within(path: str, form: Form) -> Form:
+    for key in reversed(path.split(".") if path else ()):
+        form = {key[:-2]: [form]} if key.endswith("[]") else {key: form}
+    return form
+
+
+def _check(value: Json, form: Form, path: Path) -> None:
+    if isinstance(form, dict):
+        if not isinstance(value, dict):
+            raise _fault("an object", value, path)
+        for key, item in value.items():
+            part = form.get(key, form.get(_EACH))
+            if part is not None and item is not None:
+                _check(item, part, (*path, key))
+    elif isinstance(form, list):
+        if not isinstance(value, list):
+            raise _fault("a list", value, path)
+        for index, item in enumerate(value):
+            _check(item, form[0], (*path, index))
+    elif not isinstance(value, str):
+        raise _fault("a string", value, path)
+
+
+def _fault(wanted: str, value: Json, path: Path) -> InvalidObjectError:
+    shown = repr(value)
+    shown = shown if len(shown) <= 60 else f"{shown[:59]}…"
+    return InvalidObjectError(f"expected {wanted}, found {shown}", field=dotted(path))

@@ -1,0 +1,204 @@
+"""What a Flyte TaskTemplate runs, shown as the pod that it stands for, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kubetailor.workloads.draft import Draft, JsonMap, Path, same
+from kubetailor.workloads.errors import CannotChangeError, InvalidObjectError
+
+__all__ = ["PRIMARY", "ContainerTarget", "ReplicaTarget", "as_pod_task", "container_as_pod"]
+
+PRIMARY = "primary"
+"""flytekit's name for the container of a `pod_template` that names none."""
+
+_RESOURCE_NAMES = {
+    "CPU": "cpu",
+    "GPU": "gpu",
+    "MEMORY": "memory",
+    "EPHEMERAL_STORAGE": "ephemeral-storage",
+}
+_RESOURCE_ENUM = {**{v: k for k, v in _RESOURCE_NAMES.items()}, "nvidia.com/gpu": "GPU"}
+
+
+def _resources_as_maps(resources: Any) -> JsonMap:
+    """``{"requests": [{"name": "CPU", "value": "1"}]}`` as Kubernetes writes it."""
+    try:
+        return {
+            part: {
+                _RESOURCE_NAMES.get(entry.get("name"), str(entry.get("name"))): entry.get("value")
+                for entry in (resources or {}).get(part) or []
+            }
+            for part in ("limits", "requests")
+        }
+    except (AttributeError, TypeError):
+        raise InvalidObjectError(
+            f"`resources` of a task must hold lists of {{name, value}}, found {resources!r}"
+        ) from None
+
+
+def _resources_as_entries(resources: Any, like: Any) -> JsonMap:
+    """The way back, in the order of `like`, new ones last."""
+    found: JsonMap = {}
+    for part in ("requests", "limits"):
+        values = {_RESOURCE_ENUM[name]: value for name, value in resources.get(part, {}).items()}
+        order = [entry.get("name") for entry in (like or {}).get(part) or []]
+        names = [name for name in order if name in values]
+        names += [name for name in values if name not in order]
+        if names or part in (like or {}):
+            found[part] = [{"name": name, "value": values[name]} for name in names]
+    return found
+
+
+def container_as_pod(container: JsonMap) -> JsonMap:
+    """The K8sPod that flytekit makes of a task's container for an empty `pod_template`.
+
+    Args:
+        container: flyteidl.core.Container in JSON form.
+
+    Returns:
+        flyteidl.core.K8sPod in JSON form.
+    """
+    entry: JsonMap = {
+        "env": [
+            {"name": e.get("key", ""), "value": e.get("value", "")}
+            for e in container.get("env") or []
+        ],
+        "name": PRIMARY,
+        "image": container.get("image"),
+        "command": list(container.get("command") or []),
+    }
+    if "args" in container:  # a ContainerTask without `arguments` has none
+        entry["args"] = list(container["args"])
+    resources = _resources_as_maps(container.get("resources"))
+    if resources["limits"] or resources["requests"]:
+        entry["resources"] = resources
+    pod: JsonMap = {"metadata": {}, "podSpec": {"containers": [entry]}}
+    if "dataConfig" in container:
+        pod["dataConfig"] = container["dataConfig"]
+    return pod
+
+
+def as_pod_task(template: JsonMap, later: JsonMap) -> JsonMap:
+    """A version as a pod task, if a later version became one: so the two can be compared."""
+    container = template.get("container")
+    if not isinstance(container, dict) or "container" in later or "k8sPod" not in later:
+        return template
+    rest = {key: value for key, value in template.items() if key != "container"}
+    config = {**(template.get("config") or {}), "primary_container_name": PRIMARY}
+    return {**rest, "config": config, "k8sPod": container_as_pod(container)}
+
+
+class ContainerTarget:
+    """The pod that stands for a `container` target, and the way back into the template."""
+
+    _FIELDS = frozenset({"env", "name", "image", "command", "args", "resources"})
+
+    def __init__(self, container: JsonMap, moved: Callable[[Draft], None]) -> None:
+        """The pod of a container.
+
+        Args:
+            container: flyteidl.core.Container in JSON form.
+            moved: called when the container has become a pod of the template.
+        """
+        self.moved = moved
+        self.before = container_as_pod(container)
+        self.draft = Draft(self.before)
+
+    def write_back(self, draft: Draft) -> None:
+        """Put what changed into the template; the container becomes a pod if it must."""
+        after = self.draft.checkpoint()
+        if after is self.before or same(after, self.before):
+            return
+        container = draft.root["container"]
+        if self._fits(after):
+            self._put(draft, container, after["podSpec"]["containers"][0])
+            self.before = after
+            return
+        lost = [key for key in ("config", "ports", "architecture") if container.get(key)]
+        if lost:
+            raise CannotChangeError(
+                f"the task's container cannot become a pod: its {', '.join(lost)} would be lost",
+                field="container",
+            )
+        template = draft.edit(())
+        del template["container"]
+        template["k8sPod"] = after
+        draft.edit(("config",))["primary_container_name"] = PRIMARY
+        self.moved(draft)
+        self.draft.close()
+
+    def _fits(self, pod: JsonMap) -> bool:
+        """Whether a container can say it."""
+        spec = pod["podSpec"]
+        containers = spec.get("containers")
+        if pod.get("metadata") or spec.keys() != {"containers"} or len(containers) != 1:
+            return False
+        entry = containers[0]
+        env = entry.get("env") or []
+        resources = entry.get("resources") or {}
+        return (
+            entry.keys() <= self._FIELDS
+            and all(e.keys() == {"name", "value"} for e in env)
+            and len({e["name"] for e in env}) == len(env)
+            and resources.keys() <= {"limits", "requests"}
+            and all(values.keys() <= _RESOURCE_ENUM.keys() for values in resources.values())
+        )
+
+    def _put(self, draft: Draft, container: JsonMap, entry: JsonMap) -> None:
+        before = self.before["podSpec"]["containers"][0]
+        new = draft.edit(("container",))
+        for field in ("image", "command", "args"):
+            if entry.get(field) is not before.get(field):
+                new[field] = entry.get(field)
+        if entry.get("env") is not before.get("env"):
+            new["env"] = [{"key": e["name"], "value": e["value"]} for e in entry.get("env") or []]
+        if entry.get("resources") is not before.get("resources"):
+            new["resources"] = _resources_as_entries(
+                entry.get("resources") or {}, container.get("resources")
+            )
+
+
+class ReplicaTarget:
+    """Image and resources that `custom` holds for one role, shown as a pod."""
+
+    def __init__(self, path: Path, replica: JsonMap) -> None:
+        self.path = path
+        entry: JsonMap = {"name": PRIMARY}
+        if replica.get("image"):
+            entry["image"] = replica["image"]
+        resources = _resources_as_maps(replica.get("resources"))
+        entry["resources"] = {part: values for part, values in resources.items() if values}
+        self.before = {"podSpec": {"containers": [entry]}}
+        self.draft = Draft(self.before)
+
+    def write_back(self, draft: Draft) -> None:
+        """Put image and resources back; anything else has no place here."""
+        after = self.draft.checkpoint()
+        if after is self.before:
+            return
+        spec = after["podSpec"]
+        entry, old = spec["containers"][0], self.before["podSpec"]["containers"][0]
+        if spec.keys() != {"containers"} or not entry.keys() <= {"name", "image", "resources"}:
+            raise CannotChangeError(
+                "a replica of a task template has an image and resources alone", field="custom"
+            )
+        if entry.get("image") != old.get("image"):
+            draft.edit(self.path)["image"] = entry.get("image")
+        if not same(entry.get("resources"), old.get("resources")):
+            like = draft.get((*self.path, "resources"))
+            unknown = [
+                name
+                for values in entry["resources"].values()
+                for name in values
+                if name not in _RESOURCE_ENUM
+            ]
+            if unknown:
+                raise CannotChangeError(
+                    f"a replica of a task template cannot ask for {', '.join(unknown)}; it knows "
+                    f"{', '.join(_RESOURCE_ENUM)}",
+                    field="custom",
+                )
+            draft.edit(self.path)["resources"] = _resources_as_entries(entry["resources"], like)
+        self.before = after
