@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from kubetailor.registry.accelerators import Accelerator, Catalogue
-from kubetailor.registry.chain import Chain, Result, Step, Warned
+from kubetailor.registry.chain import Chain
 from kubetailor.registry.context import UNKNOWN, Phase, TaskContext
 from kubetailor.registry.errors import ConfigError, DeferError, PluginError, StepError
 from kubetailor.registry.explain import Change
 from kubetailor.registry.hookspecs import hookimpl
+from kubetailor.registry.result import Result, Warned
 from kubetailor.registry.selection import Selection
+from kubetailor.registry.step import Step
 from kubetailor.registry.transformer import Transformer, TransformerError, transformer
 from kubetailor.workloads import (
     CannotChangeError,

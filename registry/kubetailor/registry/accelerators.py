@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from kubetailor.workloads import KubetailorError, deep_copy, nearest
+from kubetailor.registry.entries import AcceleratorError, laid_over, read_fields
+from kubetailor.registry.marks import Marks
+from kubetailor.registry.placeholder import filled
+from kubetailor.registry.stated import Stated
+from kubetailor.workloads import nearest
 
-__all__ = ["Accelerator", "AcceleratorError", "Catalogue", "FlyteSettings", "matches_count"]
+__all__ = ["ACCELERATOR_FORMAT", "Accelerator", "AcceleratorError", "Catalogue", "FlyteSettings"]
 
-_COUNT = "{count}"
-
-
-class AcceleratorError(KubetailorError):
-    """An entry of the catalogue that cannot be used."""
+ACCELERATOR_FORMAT = "accelerator"
+"""The `format` that a parameter which names an accelerator has in its JSON Schema."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,18 @@ class FlyteSettings:
 
     device_label: str = "k8s.amazonaws.com/accelerator"
     partition_label: str = "k8s.amazonaws.com/gpu-partition-size"
+
+    def pairs(self, device: str | None, partition: str | None) -> dict[str, str]:
+        """The node labels by which FlytePropeller places a device."""
+        found = {self.device_label: device, self.partition_label: partition}
+        return {key: value for key, value in found.items() if value is not None}
+
+    def tolerations(self, device: str | None, partition: str | None) -> list[dict[str, Any]]:
+        """The tolerations that FlytePropeller adds for a device."""
+        return [
+            {"key": key, "operator": "Equal", "value": value, "effect": "NoSchedule"}
+            for key, value in self.pairs(device, partition).items()
+        ]
 
 
 @dataclass(frozen=True)
@@ -46,6 +58,8 @@ class Accelerator:
         node_requirements: match expressions of the required node affinity.
         runtime_class: the `runtimeClassName`, or None.
         per_gpu: resource -> quantity of each GPU's share of the node.
+        requests: resource -> quantity that the container requests, whatever the number of GPUs.
+        limits: the same for its limits.
         by_count: count -> fields that are laid over this entry.
     """
 
@@ -62,71 +76,68 @@ class Accelerator:
     limits: Mapping[str, str] = field(default_factory=dict)
     by_count: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
 
-    def at(self, count: int | None) -> Accelerator:
+    @classmethod
+    def of(cls, name: str, written: Mapping[str, Any]) -> Accelerator:
+        """The entry that was written, `extends` resolved already.
+
+        Raises:
+            AcceleratorError: a field that there is not, or a value of the wrong form.
+        """
+        values = read_fields(f"accelerator {name!r}", written, required=("resource",))
+        return cls(name=name, **values)
+
+    def at(self, count: int) -> Accelerator:
         """This entry for a number of GPUs: `by_count` laid over it, ``{count}`` filled in."""
-        values = {name: getattr(self, name) for name in _FIELDS}
-        if count is not None and count in self.by_count:
-            values = _laid_over(values, self.by_count[count])
-        if count is not None:
-            values = _filled(values, str(count))
-        return _entry(self.name, {**values, "by_count": self.by_count})
+        return self._with(filled(laid_over(self._values, self.by_count.get(count, {})), str(count)))
+
+    @functools.cached_property
+    def forms(self) -> tuple[Accelerator, ...]:
+        """All that it may look like: itself, and with each of `by_count` laid over it."""
+        overlays = self.by_count.values()
+        return (self, *(self._with(laid_over(self._values, over)) for over in overlays))
+
+    @property
+    def is_slice(self) -> bool:
+        """Whether it is a part of a GPU, by partition or by the name of its resource."""
+        return self.partition is not None or is_slice_resource(self.resource)
+
+    @property
+    def vendor(self) -> str:
+        """The domain of the resource, such as ``nvidia.com``."""
+        return vendor_of(self.resource)
+
+    @property
+    def _values(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _FORM}
+
+    def _with(self, values: Mapping[str, Any]) -> Accelerator:
+        return Accelerator(name=self.name, by_count=self.by_count, **values)
 
 
-_FIELDS = tuple(f.name for f in fields(Accelerator) if f.name not in ("name", "by_count"))
-_WRITTEN = {*_FIELDS, "by_count", "extends"}
+_FORM = tuple(f.name for f in fields(Accelerator) if f.name not in ("name", "by_count"))
 
 
-def _filled(value: Any, count: str) -> Any:
-    if isinstance(value, str):
-        return value.replace(_COUNT, count)
-    if isinstance(value, Mapping):
-        return {key: _filled(item, count) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return type(value)(_filled(item, count) for item in value)
-    return value
+def vendor_of(resource: str) -> str:
+    """The domain of a resource's name."""
+    return resource.partition("/")[0]
 
 
-def _laid_over(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Maps merge by key, null deletes, lists replace."""
-    found = dict(under)
-    for key, value in over.items():
-        if value is None:
-            found.pop(key, None)
-        elif isinstance(value, Mapping) and isinstance(found.get(key), Mapping):
-            found[key] = _laid_over(found[key], value)
-        else:
-            found[key] = deep_copy(value)
-    return found
+def is_slice_resource(resource: str) -> bool:
+    """Whether a resource stands for a part of a GPU.
 
-
-def _entry(name: str, values: Mapping[str, Any]) -> Accelerator:
-    if unknown := values.keys() - _WRITTEN:
-        odd = sorted(unknown)[0]
-        raise AcceleratorError(
-            f"accelerator {name!r}: no field {odd!r}; {nearest(odd, _WRITTEN, what='fields')}"
-        )
-    if not isinstance(values.get("resource"), str):
-        raise AcceleratorError(f"accelerator {name!r}: `resource` is required, a resource's name")
-    typed = dict(values)
-    for key in ("tolerations", "node_requirements"):
-        entries = typed.get(key) or ()
-        if not all(isinstance(entry, Mapping) for entry in entries):
-            raise AcceleratorError(f"accelerator {name!r}: {key} must be a list of objects")
-        typed[key] = tuple(entries)
-    for key in ("node_selector", "per_gpu", "requests", "limits", "by_count"):
-        part = typed.get(key) or {}
-        if not isinstance(part, Mapping):
-            raise AcceleratorError(f"accelerator {name!r}: {key} must be a map")
-        typed[key] = part if key == "by_count" else {k: str(v) for k, v in part.items()}
-    try:
-        typed["by_count"] = {int(count): over for count, over in typed["by_count"].items()}
-    except ValueError:
-        raise AcceleratorError(f"accelerator {name!r}: by_count's keys must be numbers") from None
-    return Accelerator(name=name, **{k: v for k, v in typed.items() if k != "extends"})
+    https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-mig.html names
+    them ``nvidia.com/mig-…``, and gpu-sharing.html on that site ``….shared``.
+    """
+    kind = resource.partition("/")[2]
+    return kind.startswith("mig-") or kind.endswith(".shared")
 
 
 class Catalogue(Mapping[str, Accelerator]):
-    """The accelerators by name; resolved when asked for."""
+    """The accelerators by name; resolved when asked for.
+
+    Attributes:
+        flyte: how FlytePropeller is set.
+    """
 
     def __init__(
         self,
@@ -141,6 +152,8 @@ class Catalogue(Mapping[str, Accelerator]):
         """
         self._written = dict(entries or {})
         self._resolved: dict[str, Accelerator] = {}
+        self._counted: dict[tuple[str, int], Accelerator] = {}
+        self._stated: dict[tuple[str, ...], Stated] = {}
         self.flyte = flyte or FlyteSettings()
 
     def __iter__(self) -> Iterator[str]:
@@ -149,16 +162,20 @@ class Catalogue(Mapping[str, Accelerator]):
     def __len__(self) -> int:
         return len(self._written)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._written
+
     def __getitem__(self, name: str) -> Accelerator:
         if name not in self._resolved:
             if name not in self._written:
                 raise KeyError(name)
-            self._resolved[name] = _entry(name, self._values(name, ()))
+            self._resolved[name] = Accelerator.of(name, self._values(name, ()))
         return self._resolved[name]
 
     def _values(self, name: str, seen: tuple[str, ...]) -> dict[str, Any]:
         if name in seen:
-            raise AcceleratorError(f"accelerator {name!r}: cyclic `extends`: {' -> '.join((*seen, name))}")
+            circle = " -> ".join((*seen, name))
+            raise AcceleratorError(f"accelerator {name!r}: cyclic `extends`: {circle}")
         if name not in self._written:
             raise AcceleratorError(
                 f"accelerator {seen[-1]!r}: it extends {name!r}, which there is not; "
@@ -170,8 +187,8 @@ class Catalogue(Mapping[str, Accelerator]):
         parent = own.get("extends")
         rest = {key: value for key, value in own.items() if key != "extends"}
         if parent is None:
-            return _laid_over({}, rest)
-        return _laid_over(self._values(str(parent), (*seen, name)), rest)
+            return laid_over({}, rest)
+        return laid_over(self._values(str(parent), (*seen, name)), rest)
 
     def require(self, name: str) -> Accelerator:
         """The accelerator of a name.
@@ -186,19 +203,37 @@ class Catalogue(Mapping[str, Accelerator]):
                 f"no accelerator {name!r}; {nearest(name, self, what='accelerators')}"
             ) from None
 
+    def at(self, name: str, count: int) -> Accelerator:
+        """The accelerator of a name for a number of GPUs; see `Accelerator.at`."""
+        key = (name, count)
+        if key not in self._counted:
+            self._counted[key] = self.require(name).at(count)
+        return self._counted[key]
+
+    def stated(self, entries: tuple[Accelerator, ...]) -> Stated:
+        """What some accelerators of this catalogue state."""
+        names = tuple(entry.name for entry in entries)
+        if names not in self._stated:
+            self._stated[names] = Stated(entries, self.flyte)
+        return self._stated[names]
+
+    def placed_by_flyte(self, entry: Accelerator) -> bool:
+        """Whether FlytePropeller alone places the entry: by its device, and nothing else."""
+        known = self.flyte.tolerations(entry.device, entry.partition)
+        return (
+            entry.device is not None
+            and entry.runtime_class is None
+            and not entry.node_requirements
+            and entry.node_selector == self.flyte.pairs(entry.device, entry.partition)
+            and all(toleration in known for toleration in entry.tolerations)
+        )
+
     @functools.cached_property
     def all(self) -> tuple[Accelerator, ...]:
         """Every accelerator."""
         return tuple(self[name] for name in self)
 
-
-def matches_count(pattern: str, text: str) -> bool:
-    """Whether a text is a pattern with any number in the place of ``{count}``."""
-    if _COUNT not in pattern:
-        return pattern == text
-    return _count_pattern(pattern).fullmatch(text) is not None
-
-
-@functools.lru_cache(maxsize=1024)
-def _count_pattern(pattern: str) -> re.Pattern[str]:
-    return re.compile(r"\d+".join(map(re.escape, pattern.split(_COUNT))))
+    @functools.cached_property
+    def marks(self) -> Marks:
+        """What the accelerators are recognised by."""
+        return Marks(self.all, self.flyte)

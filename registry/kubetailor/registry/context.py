@@ -43,15 +43,17 @@ class _Field(Generic[T]):
     def __get__(self, obj: TaskContext | None, owner: type[TaskContext]) -> _Field[T] | T | None:
         if obj is None:
             return self
-        value: T | None | Unknown = obj.peek(self.name)
+        value: T | Unknown | None = obj.peek(self.name)
         if isinstance(value, Unknown):
             raise DeferError(self.name)
         return value
 
 
 class TaskContext:
-    """What is known of the task: None is known to be absent, and reading what cannot be known yet
-    defers the step, and all after it, to the next phase.
+    """What is known of the task.
+
+    None is known to be absent. Reading what cannot be known yet defers the step, and all after
+    it, to the next phase.
 
     Attributes:
         phase: ``serialize``, ``launch`` or ``admit``.
@@ -90,14 +92,15 @@ class TaskContext:
         Raises:
             TypeError: a field that there is not.
         """
-        self.phase = phase
+        self.phase: Phase = phase
         if unknown := values.keys() - set(FIELDS):
             raise TypeError(f"TaskContext has no field {', '.join(sorted(unknown))}")
         self._values = values
         self._workload: Workload | None = None
 
     def __repr__(self) -> str:
-        return f"TaskContext({self.phase!r}, {', '.join(f'{k}={v!r}' for k, v in self._values.items())})"
+        known = ", ".join(f"{name}={value!r}" for name, value in self._values.items())
+        return f"TaskContext({self.phase!r}, {known})"
 
     def peek(self, field: str) -> Any:
         """A field, or UNKNOWN."""
@@ -142,6 +145,8 @@ def parse_task_fields(pairs: tuple[str, ...] | list[str]) -> dict[str, str]:
         if not equals:
             raise ValueError(f"expected key=value, found {pair!r}")
         if key not in FIELDS or key in ("inputs", "attempt"):
-            raise ValueError(f"unknown field {key!r}; {nearest(key, set(FIELDS) - {'inputs', 'attempt'})}")
+            raise ValueError(
+                f"unknown field {key!r}; {nearest(key, set(FIELDS) - {'inputs', 'attempt'})}"
+            )
         fields[key] = value
     return fields

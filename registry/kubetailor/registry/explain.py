@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubetailor.workloads import Json, JsonMap, Path, diff, dotted
-from kubetailor.workloads.task_template import as_pod_task
+from kubetailor.workloads import Json, JsonMap, Path, diff
+from kubetailor.workloads.draft import segment
+from kubetailor.workloads.task_target import as_pod_task
 
 if TYPE_CHECKING:
-    from kubetailor.registry.chain import Result
+    from kubetailor.registry.result import Result
 
 __all__ = ["Change", "changes", "readable"]
 
@@ -48,9 +49,10 @@ def changes(result: Result) -> Iterator[Change]:
     """Every change of a run, in the order in which the steps made them."""
     for before, step, after in result.versions():
         old = as_pod_task(before, after)
+        place = str(step.mark) if step.mark else ""
         for op, path, was, now in diff(old, after):
             yield Change(
-                field=readable(path, after if op != "remove" else old),
+                field=readable(path, after, was if op == "remove" else now),
                 op=op,
                 old=was,
                 new=now,
@@ -58,24 +60,29 @@ def changes(result: Result) -> Iterator[Change]:
                 layer=step.layer,
                 transformer=step.transformer.name,
                 plugin=step.transformer.plugin,
-                place=str(step.mark) if step.mark else "",
+                place=place,
             )
 
 
-def readable(path: Path, root: Json) -> str:
-    """A path with the names of list entries: ``spec.containers[main].env[DEBUG]``."""
-    text, node = "", root
-    for key in path:
+def readable(path: Path, root: Json, entry: Json) -> str:
+    """A path with the names of list entries: ``spec.containers[main].env[DEBUG]``.
+
+    Args:
+        path: the path of an operation of a diff.
+        root: the version after it.
+        entry: what the operation adds, removes or writes.
+    """
+    parts: list[str] = []
+    node = root
+    for depth, key in enumerate(path, start=1):
         child: Any = None
-        if isinstance(node, dict):
+        if depth == len(path):
+            child = entry
+        elif isinstance(node, dict):
             child = node.get(str(key))
         elif isinstance(node, list) and isinstance(key, int) and key < len(node):
             child = node[key]
-        if isinstance(key, int):
-            name = child.get("name") if isinstance(child, dict) else None
-            text += f"[{name if isinstance(name, str) else key}]"
-        else:
-            part = dotted((key,))
-            text += part if part.startswith("[") or not text else f".{part}"
+        name = child.get("name") if isinstance(key, int) and isinstance(child, dict) else None
+        parts.append(f"[{name}]" if isinstance(name, str) else segment(key))
         node = child
-    return text
+    return "".join(parts).removeprefix(".")

@@ -1,52 +1,96 @@
-"""What a default may keep: additions, by map key and list identity. Nothing that was set changes."""
+"""What a default may keep: additions, by map key and list identity.
+
+Nothing that was set changes.
+"""
 
 from __future__ import annotations
 
-from kubetailor.workloads import JsonMap, Op, apply_ops, diff
-from kubetailor.workloads.task_template import as_pod_task
+from typing import Any
+
+from kubetailor.workloads import Json, JsonMap, same
+from kubetailor.workloads.filled import is_filled, is_filled_toleration
+from kubetailor.workloads.identity import IDENTITY, find
+from kubetailor.workloads.task_target import as_pod_task
 
 __all__ = ["additions"]
 
-
-def _fills(op: Op) -> bool:
-    """Whether an operation sets what was unset; null and empty count as unset."""
-    if op.op == "add":
-        return True
-    return op.op == "replace" and (op.old is None or (not op.old and isinstance(op.old, dict | list | str)))
+_ONE_STATEMENT = frozenset(
+    {"env", "envFrom", "matchExpressions", "tolerations", "volumeMounts", "volumes"}
+)
+"""Lists whose entries are a union or one statement: an entry that is there stays as it is."""
 
 
-def additions(before: JsonMap, after: JsonMap, *, atomic: bool) -> JsonMap:
+def additions(before: JsonMap, after: JsonMap, *, atomic: bool, admitted: bool = False) -> JsonMap:
     """The version in which only what `after` adds to `before` is kept.
 
     Args:
         before: the version before the step.
         after: the version after it.
         atomic: keep it whole, or not at all if it changes what was set.
+        admitted: the object is on its way into the cluster, so that what the API server filled in
+            counts as unset too.
 
     Returns:
         `after` itself if it only adds, `before` itself if nothing is kept.
     """
     base = as_pod_task(before, after)
-    ops = diff(base, after)
-    kept = [op for op in ops if _fills(op)]
-    if len(kept) == len(ops):
+    filled = _filled(base, after, None, admitted)
+    if same(filled, after):
         return after
-    if atomic or not kept:
-        return before
-    return apply_ops(base, _shifted(ops))
+    return before if atomic or filled is base else filled
 
 
-def _shifted(ops: list[Op]) -> list[Op]:
-    """The operations that fill, with list indexes as if the removals had not been made."""
-    kept = []
-    held: dict[tuple[object, ...], int] = {}  # list -> entries that were to be removed before here
-    for op in ops:
-        parent = op.path[:-1]
-        if _fills(op):
-            key = op.path[-1] if op.path else None
-            if isinstance(key, int):
-                op = op._replace(path=(*parent, key + held.get(parent, 0)))
-            kept.append(op)
-        elif op.op == "remove" and isinstance(op.path[-1], int):
-            held[parent] = held.get(parent, 0) + 1
+def _filled(old: Json, new: Json, field: str | None, admitted: bool) -> Json:
+    """`old` with what only `new` has; `old` itself if that is nothing."""
+    if old is new or old is None or (not old and isinstance(old, dict | list | str)):
+        return new  # null and empty count as unset
+    if isinstance(old, dict) and isinstance(new, dict):
+        return _filled_map(old, new, admitted)
+    if isinstance(old, list) and isinstance(new, list):
+        return _filled_list(old, new, field, admitted)
+    return new if admitted and is_filled(field, old) else old
+
+
+def _filled_map(old: JsonMap, new: JsonMap, admitted: bool) -> JsonMap:
+    kept = {
+        key: _filled(value, new[key], key, admitted) if key in new else value
+        for key, value in old.items()
+    }
+    kept.update((key, value) for key, value in new.items() if key not in old)
+    if len(kept) == len(old) and all(kept[key] is value for key, value in old.items()):
+        return old
+    if admitted:  # what goes with a value that was filled in goes too, as `priority` does
+        for key, value in old.items():
+            if key not in new and is_filled(key, value):
+                del kept[key]
+    return kept
+
+
+def _filled_list(old: list[Any], new: list[Any], field: str | None, admitted: bool) -> list[Any]:
+    if field is not None and field in IDENTITY:
+        kept = _by_identity(old, new, field, admitted)
+    elif all(isinstance(entry, dict) and "name" in entry for entry in (*old, *new)):
+        kept = _by_identity(old, new, "containers", admitted)  # by name, as those are
+    elif len(old) == len(new) and all(isinstance(entry, dict) for entry in old):
+        kept = [_filled(a, b, None, admitted) for a, b in zip(old, new, strict=True)]
+    else:
+        return old  # a command is one value
+    changed = len(kept) > len(old) or any(a is not b for a, b in zip(kept, old, strict=True))
+    return kept if changed else old
+
+
+def _by_identity(old: list[Any], new: list[Any], field: str, admitted: bool) -> list[Any]:
+    """New entries go where `new` has them: after the one before them there."""
+    kept, place = list(old), 0
+    for entry in new:
+        index = find(field, kept, entry) if isinstance(entry, dict) else None
+        if index is None:
+            kept.insert(place, entry)
+            place += 1
+            continue
+        if field not in _ONE_STATEMENT:
+            kept[index] = _filled(kept[index], entry, None, admitted)
+        elif admitted and field == "tolerations" and is_filled_toleration(kept[index]):
+            kept[index] = entry
+        place = index + 1
     return kept

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from kubetailor.registry.accelerators import FlyteSettings
 from kubetailor.registry.context import Phase
 from kubetailor.registry.parameters import Text
 from kubetailor.registry.source import read_core
@@ -23,7 +24,7 @@ _Open = Annotated[dict[str, Any], BeforeValidator(read_core)]
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(extra="forbid")
 
 
 class StepModel(_Model):
@@ -34,8 +35,9 @@ class StepModel(_Model):
         "step of the same `name` that the parent chain has."
     )
     name: Text | None = Field(
-        None, description="A name for the step; in a chain that extends another it takes the place "
-        "of the parent's step of this name."
+        None,
+        description="A name for the step; in a chain that extends another it takes the place "
+        "of the parent's step of this name.",
     )
     with_: dict[str, Any] | None = Field(
         None, alias="with", description="The transformer's parameters."
@@ -68,10 +70,10 @@ class FlyteModel(_Model):
     """How this cluster's FlytePropeller is set; the defaults are its own."""
 
     device_label: Text = Field(
-        "k8s.amazonaws.com/accelerator", description="Propeller's `gpu-device-node-label`."
+        default=FlyteSettings.device_label, description="Propeller's `gpu-device-node-label`."
     )
     partition_label: Text = Field(
-        "k8s.amazonaws.com/gpu-partition-size",
+        default=FlyteSettings.partition_label,
         description="Propeller's `gpu-partition-size-node-label`.",
     )
 
@@ -100,7 +102,7 @@ class ConfigModel(_Model):
         None, description="The phases that are installed here; by default `serialize` alone."
     )
     strict: bool = Field(False, description="Warnings of steps are errors.")
-    accelerators: dict[str, _Open] | None = Field(
+    accelerators: dict[str, dict[str, Any]] | None = Field(
         None, description="Adds to, or replaces, entries of the catalogue."
     )
     flyte: FlyteModel = Field(default_factory=FlyteModel)

@@ -1,21 +1,20 @@
-"""The parameters of steps: read by the annotations of a transformer, once, when a config is loaded."""
+"""The parameters of steps, read by a transformer's annotations once, when a config is loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError, with_config
 from typing_extensions import NotRequired, Required, TypedDict
 
 from kubetailor.registry.source import Plain, read_core, text
-from kubetailor.registry.transformer import Transformer, is_union
+from kubetailor.registry.transformer import Transformer
 from kubetailor.workloads import nearest
 
 __all__ = ["ParameterError", "Text", "adapter_of", "json_schema", "read_parameters"]
 
 Text = Annotated[str, AfterValidator(text)]
-_Open = Annotated[Any, BeforeValidator(read_core)]
 
 
 class ParameterError(ValueError):
@@ -30,36 +29,17 @@ class ParameterError(ValueError):
         self.path = path
 
 
-def _readable(annotation: Any) -> Any:
-    """An annotation under which plain scalars are read as the type says."""
-    if annotation is str:
-        return Text
-    if annotation in (Any, object):
-        return _Open
-    if annotation in (dict, list):
-        return Annotated[annotation, BeforeValidator(read_core)]
-    origin, args = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        return Annotated[(_readable(args[0]), *annotation.__metadata__)]
-    if is_union(annotation):
-        found = _readable(args[0])
-        for arg in args[1:]:
-            found = found | _readable(arg)
-        return found
-    if origin in (dict, list, tuple, set, frozenset, Mapping) and args:
-        return origin[tuple(_readable(arg) for arg in args)]
-    return annotation
-
-
-def adapter_of(name: str, annotations: Mapping[str, Any], required: frozenset[str]) -> TypeAdapter[Any]:
+def adapter_of(
+    name: str, annotations: Mapping[str, Any], required: frozenset[str]
+) -> TypeAdapter[Any]:
     """The adapter that reads the `with` of a transformer."""
     fields = {
-        field: Required[_readable(hint)] if field in required else NotRequired[_readable(hint)]
+        field: Required[hint] if field in required else NotRequired[hint]
         for field, hint in annotations.items()
     }
-    shape: Any = TypedDict(name.replace(".", "_"), fields)  # type: ignore[operator, misc]
-    shape.__pydantic_config__ = ConfigDict(extra="forbid", title=name, arbitrary_types_allowed=True)
-    return TypeAdapter(shape)
+    shape = TypedDict(name.replace(".", "_"), fields)  # type: ignore[misc]  # made at run time
+    config = ConfigDict(extra="forbid", title=name, arbitrary_types_allowed=True)
+    return TypeAdapter(with_config(config)(shape))
 
 
 def read_parameters(transformer: Transformer, given: Any, context: Any = None) -> dict[str, Any]:
@@ -77,14 +57,17 @@ def read_parameters(transformer: Transformer, given: Any, context: Any = None) -
         found = transformer.adapter.validate_python(given or {}, context=context)
     except ValidationError as error:
         raise _parameter_error(transformer, error) from None
-    return {name: text(value) for name, value in found.items()}
+    # pydantic makes a str of what a type reads as one; what is still plain is where any is taken.
+    return {name: read_core(value) for name, value in found.items()}
 
 
 def _parameter_error(transformer: Transformer, error: ValidationError) -> ParameterError:
     faults = error.errors(include_url=False)
     first = faults[0]
     # Steps into a union's members are pydantic's, not the user's.
-    path = tuple(key for key in first["loc"] if not (isinstance(key, str) and key.startswith("function-")))
+    path = tuple(
+        key for key in first["loc"] if not (isinstance(key, str) and key.startswith("function-"))
+    )
     name = ".".join(map(str, path))
     known = list(transformer.annotations)
     if first["type"] == "extra_forbidden" and len(path) == 1:

@@ -15,6 +15,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -33,12 +34,13 @@ from kubetailor.registry.transformer import (
 )
 from kubetailor.workloads import BUILTIN_KINDS, ConflictError, Kind, KindTable, nearest
 
-__all__ = ["BUILTIN_PLUGINS", "Plugin", "Plugins"]
+__all__ = ["BUILTIN_PLUGINS", "Plugin", "Plugins", "own_version"]
 
 BUILTIN_PLUGINS: Mapping[str, str] = {
     PROJECT: "kubetailor.transformers",
     "cli": "kubetailor.plugins.cli",
     "flyte": "kubetailor.plugins.flyte",
+    "webhook": "kubetailor.plugins.webhook",
 }
 """Plugin name -> module; the transformers of the first have bare names."""
 
@@ -84,9 +86,7 @@ class Plugin:
         return sorted(name for name in _HOOKS if hasattr(found.get(name), f"{PROJECT}_impl"))
 
 
-_HOOKS = tuple(
-    name for name, value in vars(hookspecs).items() if hasattr(value, f"{PROJECT}_spec")
-)
+_HOOKS = tuple(name for name, value in vars(hookspecs).items() if hasattr(value, f"{PROJECT}_spec"))
 
 
 def _sources(module: ModuleType | None) -> list[Path]:
@@ -139,11 +139,11 @@ class Plugins:
         """
         plugins = cls()
         blocked = set(blocked)
-        version = _own_version()
+        version = own_version()
         for name, module in (BUILTIN_PLUGINS if builtins is None else builtins).items():
             plugins._load(
                 Plugin(name, module, distribution=PROJECT, version=version),
-                lambda module=module: importlib.import_module(module),
+                partial(importlib.import_module, module),
             )
         found = _entry_points() if entry_points else {}
         for point in found.values():
@@ -214,16 +214,27 @@ class Plugins:
         self._plugins[plugin.name] = plugin
         try:
             self._manager.register(module, plugin.name)
+            self._check_hooks(module)
             self._register(plugin, module)
         except (Exception, SystemExit) as error:
             self._fault(plugin, _reason(error))
+
+    def _check_hooks(self, module: ModuleType) -> None:
+        """A hook that there is not would never be called."""
+        for caller in self._manager.get_hookcallers(module) or ():
+            if not caller.has_spec():
+                raise ConflictError(
+                    f"no hook {caller.name!r}; {nearest(caller.name, _HOOKS, what='hooks')}"
+                )
 
     def _is_there(self, module: ModuleType) -> bool:
         """Whether the module was found another way already."""
         file = getattr(module, "__file__", None)
         return any(
             known.module is not None
-            and (known.module is module or (file and getattr(known.module, "__file__", None) == file))
+            and (
+                known.module is module or (file and getattr(known.module, "__file__", None) == file)
+            )
             for known in self._plugins.values()
         )
 
@@ -311,7 +322,8 @@ def _entry_points() -> dict[str, importlib.metadata.EntryPoint]:
     return found
 
 
-def _own_version() -> str | None:
+def own_version() -> str | None:
+    """The installed version of kubetailor; None in a checkout that is not installed."""
     try:
         return importlib.metadata.version(PROJECT)
     except importlib.metadata.PackageNotFoundError:

@@ -7,8 +7,9 @@ combine. What cannot be known is None, and stays so through `not`.
 from __future__ import annotations
 
 import fnmatch
+import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -52,11 +53,19 @@ class SelectorError(ValueError):
 
 
 class View(NamedTuple):
-    """What a selector looks at; `pod` is None for the workload as a whole."""
+    """What a selector looks at.
+
+    Attributes:
+        task: what is known of the task.
+        workload: the workload.
+        pod: the pod, or None for the workload as a whole.
+        any_role: take every role for the one that is asked for.
+    """
 
     task: TaskContext
     workload: Workload
     pod: Pod | None = None
+    any_role: bool = False
 
 
 Predicate: TypeAlias = Callable[[View], bool | None]
@@ -80,7 +89,7 @@ class Selector:
     fields: frozenset[str]
     written: Any
 
-    @property
+    @functools.cached_property
     def per_pod(self) -> bool:
         """Whether it can differ between the pods of a workload."""
         return not self.fields.isdisjoint(POD_FIELDS)
@@ -188,8 +197,10 @@ _READERS: Mapping[str, Callable[[View], Any]] = {
 def _matcher(value: Any, path: tuple[str | int, ...]) -> Callable[[Any], bool]:
     """A test for a glob, a list of globs, or null, which matches what is absent."""
     patterns = value if isinstance(value, list) else [value]
+    if not patterns:
+        raise SelectorError("expected a glob or a list of globs, found an empty list", path)
     plain: set[str | None] = set()
-    globs: list[re.Pattern[str]] = []
+    globs: list[str] = []
     for pattern in patterns:
         if pattern is None:
             plain.add(None)
@@ -198,23 +209,20 @@ def _matcher(value: Any, path: tuple[str | int, ...]) -> Callable[[Any], bool]:
         elif not isinstance(pattern, str):
             raise SelectorError(f"expected a glob or a list of globs, found {pattern!r}", path)
         elif any(char in pattern for char in "*?["):
-            globs.append(re.compile(fnmatch.translate(pattern)))
+            globs.append(fnmatch.translate(pattern))
         else:
             plain.add("".join(pattern))
+
+    glob = re.compile("|".join(globs)) if globs else None
 
     def matches(found: Any) -> bool:
         if found is None:
             return None in plain
-        found = _as_text(found)
-        return found in plain or any(glob.match(found) for glob in globs)
+        if not isinstance(found, str):
+            found = str(found).lower() if isinstance(found, bool) else str(found)
+        return found in plain or (glob is not None and glob.match(found) is not None)
 
     return matches
-
-
-def _as_text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _map_condition(key: str, value: Any, path: tuple[str | int, ...]) -> Predicate:
@@ -237,6 +245,8 @@ def _map_condition(key: str, value: Any, path: tuple[str | int, ...]) -> Predica
 
 def _role_condition(matches: Callable[[Any], bool]) -> Predicate:
     def test(view: View) -> bool | None:
+        if view.any_role:
+            return True
         if view.pod is None:
             return _any(test(View(view.task, view.workload, pod)) for pod in view.workload.pods())
         results = {matches(role) or matches(role.partition(":")[0]) for role in view.pod.roles}
@@ -263,12 +273,5 @@ def _asks(pod: Pod, plain: list[str] | None, matches: Callable[[Any], bool]) -> 
     return any(
         matches(name) and container.requests(name)
         for container in pod.containers
-        for name in _resource_names(container.resources, pod.workload)
+        for name in container.resource_names
     )
-
-
-def _resource_names(resources: Mapping[str, Any], workload: Workload) -> Iterator[str]:
-    full = {alias: name for name, alias in workload.resource_aliases.items()}
-    for part in ("limits", "requests"):
-        for name in resources.get(part) or {}:
-            yield full.get(name, name)

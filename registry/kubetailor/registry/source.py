@@ -8,6 +8,7 @@ A plain scalar stays text until the type of the parameter reads it, so in labels
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,8 +41,16 @@ class Plain(str):
 class _Loader(_BaseLoader):  # type: ignore[misc]  # the C loader has no stubs
     """Composes nodes; reads no types."""
 
+    def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> str:
+        """The tag of a node without one; PyYAML's own search takes a third of the time."""
+        return _TAGS[kind]
 
-_Loader.yaml_implicit_resolvers = {}
+
+_TAGS: dict[type[yaml.Node], str] = {
+    yaml.ScalarNode: yaml.resolver.BaseResolver.DEFAULT_SCALAR_TAG,
+    yaml.SequenceNode: yaml.resolver.BaseResolver.DEFAULT_SEQUENCE_TAG,
+    yaml.MappingNode: yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG,
+}
 
 
 def read_core(value: Any) -> Any:
@@ -58,8 +67,8 @@ def read_core(value: Any) -> Any:
         return int(value)
     if _BASED_INT.fullmatch(value):
         return int(value, 0)
-    if _FLOAT.fullmatch(value):
-        return float(value)
+    if _FLOAT.fullmatch(value) and math.isfinite(found := float(value)):
+        return found
     return text(value)
 
 
@@ -137,6 +146,8 @@ class Source:
             raise ConfigError("nested too deep, or too large", self._mark_of(node))
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node)
+        if node.tag not in ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
+            raise ConfigError(f"the tag {node.tag!r} is not known here", self._mark_of(node))
         if isinstance(node, yaml.SequenceNode):
             return [self._construct(item, depth + 1) for item in node.value]
         found: dict[str, Any] = {}
@@ -173,24 +184,19 @@ class Source:
 
     def mark(self, path: Sequence[str | int] = ()) -> Mark:
         """The place of what is at `path`, or of the nearest thing above it that is there."""
-        node = self._root
+        node = place = self._root
         for key in path:
-            found = None
             if isinstance(node, yaml.SequenceNode) and isinstance(key, int):
-                found = node.value[key] if key < len(node.value) else None
-            elif isinstance(node, yaml.MappingNode):
-                for key_node, value_node in node.value:
-                    if key_node.value == key:
-                        found = value_node
-                        place = key_node
+                if key >= len(node.value):
+                    return self._mark_of(node)
+                node = place = node.value[key]
+                continue
+            pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+            found = next((pair for pair in pairs if pair[0].value == key), None)
             if found is None:
-                break
-            node = found
-            if not isinstance(key, int):
-                keyed = place
-                if key == path[-1]:
-                    return self._mark_of(keyed)
-        return self._mark_of(node)
+                return self._mark_of(node)
+            place, node = found
+        return self._mark_of(place)
 
 
 def canonical(value: Any) -> str:

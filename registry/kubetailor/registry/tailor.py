@@ -8,11 +8,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kubetailor.registry.chain import Chain, Result
-from kubetailor.registry.config import Config, find_config, load_config
+from kubetailor.registry.chain import Chain
+from kubetailor.registry.config import Config
 from kubetailor.registry.context import Phase, TaskContext, parse_task_fields
 from kubetailor.registry.errors import ConfigError, DeferError
-from kubetailor.workloads import InvalidObjectError, JsonMap, Kind, UnknownKindError, Workload
+from kubetailor.registry.load import load_config
+from kubetailor.registry.location import config_path
+from kubetailor.registry.result import Result
+from kubetailor.workloads import (
+    InvalidObjectError,
+    JsonMap,
+    Kind,
+    KubetailorError,
+    UnknownKindError,
+    Workload,
+)
+from kubetailor.workloads.form import check_form
 
 __all__ = ["Tailor", "Tailored"]
 
@@ -55,16 +66,14 @@ class Tailor:
     ) -> Tailor | None:
         """The config in force, or None.
 
-        It is the given path, else `KUBETAILOR_CONFIG`, else the nearest `kubetailor.yaml` at or
-        above the working directory. `KUBETAILOR_CHAIN` forces a chain, and `KUBETAILOR_TASK`
+        It is found as by `config_path`. `KUBETAILOR_CHAIN` forces a chain, and `KUBETAILOR_TASK`
         (``key=value``, separated by commas) says what is known of every task.
 
         Raises:
             ConfigError: it cannot be used.
             PluginError: plugins that cannot be loaded.
         """
-        named = path or (Path(p) if (p := environ.get("KUBETAILOR_CONFIG")) else None)
-        found = named or find_config(Path.cwd())
+        found = config_path(path, environ)
         if found is None:
             return None
         pairs = [pair for pair in environ.get("KUBETAILOR_TASK", "").split(",") if pair]
@@ -103,7 +112,9 @@ class Tailor:
             )
         return kind
 
-    def tailor(self, obj: JsonMap, phase: Phase, *, kind: Kind | None = None, **known: Any) -> Tailored:
+    def tailor(
+        self, obj: JsonMap, phase: Phase, *, kind: Kind | None = None, **known: Any
+    ) -> Tailored:
         """Select the chain of an object and run it.
 
         Args:
@@ -120,6 +131,15 @@ class Tailor:
         row = kind or self.kind_of(obj)
         if row is None:
             return Tailored(Result(obj, obj), None)
+        try:
+            return self._run(obj, row, phase, known)
+        except Exception as error:
+            # Nothing checks the form of an object before it is read: that may be why it failed.
+            if not isinstance(error.__cause__ or error, KubetailorError):
+                check_form(obj, row)
+            raise
+
+    def _run(self, obj: JsonMap, row: Kind, phase: Phase, known: Mapping[str, Any]) -> Tailored:
         task = TaskContext(phase, **{**known, **(self.fields or {})})
         is_child = self.config.plugins.kinds.is_child(obj.get("metadata"))
         try:

@@ -8,7 +8,18 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, overload
+from inspect import Parameter
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    overload,
+)
 
 from kubetailor.registry.accelerators import Catalogue
 from kubetailor.registry.context import TaskContext
@@ -110,6 +121,7 @@ class Transformer:
     options: Options
 
     @classmethod
+    @functools.lru_cache(maxsize=1024)  # a config that is loaded again finds its adapters made
     def of(
         cls, function: Callable[..., Any], *, name: str, plugin: str, options: Options
     ) -> Transformer:
@@ -130,6 +142,14 @@ class Transformer:
         parameters = list(inspect.signature(function).parameters.values())
         if not parameters:
             raise TransformerError(f"{where}: it takes no parameter; the first is what it changes")
+        if parameters[0].kind not in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
+            raise TransformerError(
+                f"{where}: the first parameter {str(parameters[0])!r} is not given by position"
+            )
+        if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+            raise TransformerError(
+                f"{where}: it must be a plain function, not async or a generator"
+            )
         receiver = _receiver(hints.get(parameters[0].name), parameters[0].name, where)
         injected: dict[str, type] = {}
         annotations: dict[str, Any] = {}
@@ -139,7 +159,7 @@ class Transformer:
             if annotation in _INJECTED:
                 injected[parameter.name] = annotation
                 continue
-            if parameter.kind not in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            if parameter.kind not in (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
                 raise TransformerError(
                     f"{where}: parameter {parameter.name!r} cannot be given by name"
                 )

@@ -1,0 +1,269 @@
+"""From the form of a config to chains that run: everything is checked, and faults are collected."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from kubetailor.registry.accelerators import AcceleratorError, Catalogue, FlyteSettings
+from kubetailor.registry.chain import Chain
+from kubetailor.registry.config import DEFAULT_CHAIN, Config, Selected
+from kubetailor.registry.context import Phase
+from kubetailor.registry.digest import chain_digest
+from kubetailor.registry.errors import ConfigError, PluginError
+from kubetailor.registry.model import ChainModel, StepModel
+from kubetailor.registry.parameters import ParameterError, read_parameters
+from kubetailor.registry.plugins import Plugins
+from kubetailor.registry.reading import read_model
+from kubetailor.registry.selectors import (
+    UNKNOWN_AT_ADMIT,
+    Selector,
+    SelectorError,
+    compile_selector,
+)
+from kubetailor.registry.source import Source
+from kubetailor.registry.step import LAYERS, Layer, Step
+from kubetailor.workloads import KubetailorError, nearest
+
+__all__ = ["Compiler"]
+
+_WRITERS: Mapping[str, frozenset[str]] = {
+    "labels": frozenset({"labels"}),
+    "annotations": frozenset({"annotations"}),
+    "requests": frozenset({"resources", "gpu"}),
+}
+"""What a `when` may read -> the built-ins that write it."""
+
+
+class Compiler:
+    """Turns the data of one file into a `Config`; faults are collected."""
+
+    @classmethod
+    def of(cls, path: Path, entry_points: bool) -> Compiler:
+        """Read the file and load its plugins."""
+        return cls(Source.read(path), path.resolve().parent, entry_points)
+
+    def __init__(self, source: Source, directory: Path, entry_points: bool) -> None:
+        self.source = source
+        self.faults: list[KubetailorError] = []
+        self.model = read_model(source)
+        self.plugins = Plugins.load(
+            self.model.plugins or (),
+            blocked=self.model.block_plugins or (),
+            directory=directory,
+            entry_points=entry_points,
+        )
+        self.broken = {plugin.name for plugin in self.plugins.all if plugin.error}
+        if self.plugins.faults:
+            self.faults.append(
+                PluginError([f"{source.file}: {fault}" for fault in self.plugins.faults])
+            )
+        flyte = FlyteSettings(**self.model.flyte.model_dump())
+        self.catalogue = Catalogue(
+            {**self.plugins.accelerators, **(self.model.accelerators or {})}, flyte
+        )
+        self.phases: tuple[Phase, ...] = tuple(self.model.phases or ("serialize",))
+        self.advice: list[str] = []
+
+    def _error(self, message: str, path: Sequence[str | int]) -> ConfigError:
+        return ConfigError(message, self.source.mark(path))
+
+    @contextmanager
+    def _collect(self) -> Generator[None]:
+        """Keep a fault and go on; a parent's is met again in each chain that extends it."""
+        try:
+            yield
+        except ConfigError as error:
+            if str(error) not in map(str, self.faults):
+                self.faults.append(error)
+
+    def config(self) -> Config:
+        """The config; it is of use only if there are no faults."""
+        self._check_accelerators()
+        written = self.model.chains or {}
+        chains: dict[str, Chain] = {}
+        for name in written:
+            with self._collect():
+                chains[name] = self._chain(name, written)
+        select = tuple(self._select(written))
+        return Config(
+            self.source.file,
+            chains,
+            select,
+            self.plugins,
+            self.catalogue,
+            self.phases,
+            tuple(self.advice),
+        )
+
+    def _check_accelerators(self) -> None:
+        for name in self.model.accelerators or {}:
+            with self._collect():
+                try:
+                    _ = self.catalogue[name]
+                except AcceleratorError as error:
+                    raise self._error(str(error), ("accelerators", name)) from None
+
+    # chains ------------------------------------------------------------------------------------
+
+    def _chain(self, name: str, written: Mapping[str, ChainModel]) -> Chain:
+        ancestry = self._ancestry(name, written)
+        steps = [step for layer in LAYERS for step in self._layer(layer, ancestry, written)]
+        chain = Chain(
+            name,
+            tuple(steps),
+            strict=self.model.strict,
+            phases=self.phases,
+            catalogue=self.catalogue,
+            validators=tuple(self.plugins.hook_calls("validate")),
+            digest=chain_digest(
+                steps, strict=self.model.strict, catalogue=self.catalogue, plugins=self.plugins
+            ),
+        )
+        self._advise(chain)
+        return chain
+
+    def _ancestry(self, name: str, written: Mapping[str, ChainModel]) -> list[str]:
+        """The chain and all it extends, the outermost parent first."""
+        found = [name]
+        while (parent := written[found[0]].extends) is not None:
+            place = ("chains", found[0], "extends")
+            if parent in found:
+                circle = " -> ".join([*reversed(found), parent])
+                raise self._error(f"cyclic `extends`: {circle}", place)
+            if parent not in written:
+                raise self._error(
+                    f"no chain {parent!r}; {nearest(parent, written, what='chains')}", place
+                )
+            found.insert(0, parent)
+        return found
+
+    def _layer(
+        self, layer: Layer, ancestry: list[str], written: Mapping[str, ChainModel]
+    ) -> list[Step]:
+        """The steps of a layer: the parents' first; one of the same name takes their place."""
+        merged: list[tuple[StepModel, tuple[str | int, ...]]] = []
+        for chain in ancestry:
+            own: set[str] = set()
+            for index, step in enumerate(getattr(written[chain], layer) or ()):
+                path = ("chains", chain, layer, index)
+                with self._collect():
+                    if step.name is not None and step.name in own:
+                        raise self._error(f"the name {step.name!r} is there twice", (*path, "name"))
+                    own |= {step.name} if step.name else set()
+                    self._merge(merged, step, path)
+        steps: list[Step] = []
+        for step, place in merged:
+            if step.use and step.use.partition(".")[0] in self.broken:
+                continue  # the fault is the plugin's
+            with self._collect():
+                steps.append(self._step(step, layer, place))
+        return steps
+
+    def _merge(
+        self,
+        merged: list[tuple[StepModel, tuple[str | int, ...]]],
+        step: StepModel,
+        path: tuple[str | int, ...],
+    ) -> None:
+        place = next(
+            (i for i, (other, _) in enumerate(merged) if step.name and other.name == step.name),
+            None,
+        )
+        if step.use is None:
+            if place is None:
+                names = [other.name for other, _ in merged if other.name]
+                raise self._error(
+                    "`use: null` drops an inherited step, and there is none called "
+                    f"{step.name!r}; {nearest(step.name or '', names, what='inherited')}",
+                    path,
+                )
+            del merged[place]
+        elif place is None:
+            merged.append((step, path))
+        else:
+            merged[place] = (step, path)
+
+    def _step(self, step: StepModel, layer: Layer, path: tuple[str | int, ...]) -> Step:
+        assert step.use is not None
+        transformers = self.plugins.transformers
+        transformer = transformers.get(step.use)
+        if transformer is None:
+            raise self._error(
+                f"no transformer {step.use!r}; "
+                f"{nearest(step.use, transformers, what='known transformers')}",
+                (*path, "use"),
+            )
+        try:
+            arguments = read_parameters(transformer, step.with_, self.catalogue)
+        except ParameterError as error:
+            raise self._error(str(error), (*path, "with", *error.path)) from None
+        when = self._selector(step.when, (*path, "when"))
+        if layer == "enforce" and (late := when.fields & UNKNOWN_AT_ADMIT):
+            raise self._error(
+                f"`when` of a step of enforce reads {', '.join(sorted(late))}, which the last "
+                "phase cannot know: the step might never run",
+                (*path, "when"),
+            )
+        return Step(
+            step.name or step.use,
+            layer,
+            transformer,
+            arguments,
+            when,
+            step.optional,
+            self.source.mark((*path, "use")),
+        )
+
+    def _selector(self, when: Any, path: tuple[str | int, ...]) -> Selector:
+        try:
+            return compile_selector(when)
+        except SelectorError as error:
+            raise self._error(f"when: {error}", (*path, *error.path)) from None
+
+    def _select(self, chains: Mapping[str, ChainModel]) -> Iterator[Selected]:
+        rules = self.model.select
+        if rules is None:
+            if DEFAULT_CHAIN in chains:
+                yield Selected(compile_selector(None), DEFAULT_CHAIN)
+            elif chains:
+                self.faults.append(
+                    self._error(
+                        f"without `select` the chain {DEFAULT_CHAIN!r} runs, and there is none; "
+                        f"{nearest(DEFAULT_CHAIN, chains, what='chains')}",
+                        ("chains",),
+                    )
+                )
+            return
+        earlier: list[Any] = []
+        for index, rule in enumerate(rules):
+            path = ("select", index)
+            with self._collect():
+                if None in earlier:
+                    raise self._error("unreachable: the rule before always holds", path)
+                if rule.when in earlier:
+                    raise self._error("unreachable: a rule before has the same `when`", path)
+                earlier.append(rule.when)
+                if rule.chain is not None and rule.chain not in chains:
+                    raise self._error(
+                        f"no chain {rule.chain!r}; {nearest(rule.chain, chains, what='chains')}",
+                        (*path, "chain"),
+                    )
+                yield Selected(self._selector(rule.when, (*path, "when")), rule.chain)
+
+    # advice --------------------------------------------------------------------------------------
+
+    def _advise(self, chain: Chain) -> None:
+        """A `when` that reads what a later step may write is outside the promise of idempotence."""
+        names = [step.transformer.name for step in chain.steps]
+        for index, step in enumerate(chain.steps):
+            later = set(names[index + 1 :])
+            for read, writers in _WRITERS.items():
+                settled = read == "requests" and step.transformer.name in writers
+                if read in step.when.fields and writers & later and not settled:
+                    self.advice.append(
+                        f"{step.mark}: step {step.name!r} of chain {chain.name!r}: its `when` "
+                        f"reads {read}, which a later step sets: a second run may differ"
+                    )

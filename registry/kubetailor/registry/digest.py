@@ -1,0 +1,74 @@
+"""One hash for all that a chain does; what is said of it, but does nothing, is not in it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from kubetailor.registry.accelerators import Catalogue
+from kubetailor.registry.hookspecs import PROJECT
+from kubetailor.registry.plugins import Plugins
+from kubetailor.registry.source import canonical
+from kubetailor.registry.step import Step
+
+__all__ = ["chain_digest", "sha256"]
+
+
+def chain_digest(
+    steps: Sequence[Step], *, strict: bool, catalogue: Catalogue, plugins: Plugins
+) -> str:
+    """What stands for a chain: its steps with what they use, and the code of their plugins."""
+    loaded = {PROJECT, *(step.transformer.plugin for step in steps)}
+    identities = sorted(plugins[name].identity for name in loaded)
+    used = sorted(
+        {name for step in steps for name in _strings(step.arguments) if name in catalogue}
+    )
+    return sha256(
+        {
+            "steps": [
+                {
+                    "layer": step.layer,
+                    "use": step.transformer.name,
+                    "with": step.arguments,
+                    "when": step.when.written,
+                    "optional": step.optional,
+                }
+                for step in steps
+            ],
+            "strict": strict,
+            "accelerators": {name: asdict(catalogue[name]) for name in used},
+            "flyte": asdict(catalogue.flyte),
+            "plugins": identities,
+        }
+    )
+
+
+def sha256(value: Any) -> str:
+    """The hash of data, ``sha256:`` and hexadecimal digits."""
+    return "sha256:" + hashlib.sha256(canonical(_plain(value)).encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """Arguments as JSON data: models and enums by their text."""
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(str, value))
+    return repr(value)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _strings(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _strings(item)

@@ -1,0 +1,98 @@
+"""By what an accelerator is recognised on a pod."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from kubetailor.registry.placeholder import COUNT, matches_count
+
+if TYPE_CHECKING:
+    from kubetailor.registry.accelerators import Accelerator, FlyteSettings
+
+__all__ = ["Marks", "stated_pairs"]
+
+_Mark: TypeAlias = tuple[str, tuple[str, ...]]
+"""An entry's name, and what tells its marks apart."""
+
+
+def stated_pairs(entry: Accelerator) -> Iterator[tuple[str, str]]:
+    """The (node label, value) by which an entry is placed: selector pairs and values of `In`."""
+    yield from entry.node_selector.items()
+    for expression in entry.node_requirements:
+        if expression["operator"] == "In":
+            for value in expression.get("values", ()):
+                yield expression["key"], value
+
+
+class Marks:
+    """The marks of a catalogue's entries, built once for it.
+
+    A mark is a selector pair, a value of an `In` requirement, a device or partition on
+    FlytePropeller's labels, or a resource that only one entry uses. ``{count}`` in a mark is any
+    number.
+
+    Attributes:
+        resources: every resource that an entry asks for.
+    """
+
+    def __init__(self, entries: Iterable[Accelerator], flyte: FlyteSettings) -> None:
+        """The marks of some entries.
+
+        Args:
+            entries: the accelerators.
+            flyte: how FlytePropeller is set.
+        """
+        self._entries: dict[str, Accelerator] = {}
+        self._exact: dict[tuple[str, str], list[_Mark]] = {}
+        self._patterns: dict[str, list[tuple[str, _Mark]]] = {}
+        users: dict[str, set[str]] = {}
+        for entry in entries:
+            self._entries[entry.name] = entry
+            for form in entry.forms:
+                users.setdefault(form.resource, set()).add(entry.name)
+                for key, value in stated_pairs(form):
+                    self._add(key, value, (entry.name, ("stated", key, value)))
+                for key, value in flyte.pairs(form.device, form.partition).items():
+                    self._add(key, value, (entry.name, ("flyte", key, value)))
+        self.resources = frozenset(users)
+        self._only: Mapping[str, str] = {
+            resource: next(iter(names)) for resource, names in users.items() if len(names) == 1
+        }
+
+    def _add(self, key: str, value: str, mark: _Mark) -> None:
+        if COUNT in value:
+            self._patterns.setdefault(key, []).append((value, mark))
+        else:
+            self._exact.setdefault((key, value), []).append(mark)
+
+    def _of(self, key: str, value: Any) -> Iterator[_Mark]:
+        if not isinstance(value, str):
+            return
+        yield from self._exact.get((key, value), ())
+        for pattern, mark in self._patterns.get(key, ()):
+            if matches_count(pattern, value):
+                yield mark
+
+    def known(self, key: str, value: str) -> bool:
+        """Whether some accelerator is placed by this value of a node label."""
+        return next(self._of(key, value), None) is not None
+
+    def present(
+        self, pairs: Iterable[tuple[str, Any]], resources: Iterable[str]
+    ) -> tuple[Accelerator, ...]:
+        """The accelerator that is on a pod: the one with most marks, on a tie all of them.
+
+        Args:
+            pairs: the (node label, value) by which the pod is placed.
+            resources: the resources that it asks for.
+        """
+        found: dict[str, set[tuple[str, ...]]] = {}
+        for key, value in pairs:
+            for name, mark in self._of(key, value):
+                found.setdefault(name, set()).add(mark)
+        for resource in resources:
+            if only := self._only.get(resource):
+                found.setdefault(only, set()).add(("resource", resource))
+        most = max(map(len, found.values()), default=0)
+        return tuple(self._entries[name] for name, marks in found.items() if len(marks) == most)

@@ -1,0 +1,72 @@
+"""What a run of a chain did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kubetailor.registry.context import Phase
+from kubetailor.registry.explain import Change, changes
+from kubetailor.registry.step import Step
+from kubetailor.workloads import JsonMap, json_patch
+
+__all__ = ["Result", "Warned"]
+
+
+class Warned(NamedTuple):
+    """A warning: what, of which step, at which field."""
+
+    text: str
+    step: str
+    field: str
+
+    def __str__(self) -> str:
+        place = f" ({self.field})" if self.field and self.field not in self.text else ""
+        return f"step {self.step!r}: {self.text}{place}"
+
+
+@dataclass
+class Result:
+    """What a run did.
+
+    Attributes:
+        before: the object that was given.
+        after: the object that came out; `before` itself if nothing changed.
+        warnings: what steps had to say.
+        done: how many steps of the chain have run, counted from its start.
+        deferred: the names of the steps that wait for `until`.
+        until: the phase that they wait for, or None.
+        unknown: the field that could not be known, or None.
+        undecided: how many conditions could not be decided even in the last phase.
+    """
+
+    before: JsonMap
+    after: JsonMap
+    warnings: list[Warned] = field(default_factory=list)
+    done: int = 0
+    deferred: tuple[str, ...] = ()
+    until: Phase | None = None
+    unknown: str | None = None
+    undecided: int = 0
+    _roots: list[tuple[Step, JsonMap]] = field(default_factory=list)
+
+    @property
+    def changed(self) -> bool:
+        """Whether the object came out different."""
+        return self.after is not self.before and bool(self.patch())
+
+    def patch(self) -> list[JsonMap]:
+        """The RFC 6902 patch from `before` to `after`."""
+        return json_patch(self.before, self.after)
+
+    def versions(self) -> Iterator[tuple[JsonMap, Step, JsonMap]]:
+        """(before, step, after) of each step that changed something."""
+        before = self.before
+        for step, after in self._roots:
+            yield before, step, after
+            before = after
+
+    def changes(self) -> list[Change]:
+        """Every changed field, and who changed it."""
+        return list(changes(self))

@@ -1,0 +1,307 @@
+"""One run of a chain over one workload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kubetailor.registry.accelerators import Catalogue
+from kubetailor.registry.context import PHASES, TaskContext
+from kubetailor.registry.errors import DeferError, StepError
+from kubetailor.registry.fill import additions
+from kubetailor.registry.hookspecs import PROJECT
+from kubetailor.registry.result import Result, Warned
+from kubetailor.registry.selection import Selection
+from kubetailor.registry.selectors import View
+from kubetailor.registry.step import Layer, Step
+from kubetailor.workloads import (
+    CannotChangeError,
+    JsonMap,
+    KubetailorError,
+    Note,
+    Pod,
+    Workload,
+    deep_copy,
+    validate,
+)
+
+if TYPE_CHECKING:
+    from kubetailor.registry.chain import Chain
+
+__all__ = ["Run"]
+
+
+class Run:
+    """One run of a chain over one workload."""
+
+    def __init__(self, chain: Chain, workload: Workload, task: TaskContext) -> None:
+        self.chain = chain
+        self.workload = workload
+        self.task = task.about(workload)
+        self.view = View(self.task, workload)
+        self.result = Result(workload.draft.root, workload.draft.root)
+        self.last = task.phase == PHASES[-1]
+
+    def all(self, start: int, layers: tuple[Layer, ...]) -> Result:
+        """Run every step from `start` on that is in one of the layers; `enforce` always."""
+        result = self.result
+        before = result.before
+        for index, step in enumerate(self.chain.steps):
+            if step.layer != "enforce" and (index < start or step.layer not in layers):
+                continue
+            try:
+                after = self._step(step, before)
+            except DeferError as unknown:
+                self._defer(index, step, unknown.field)
+                break
+            if after is not before:
+                result._roots.append((step, after))
+                before = after
+        else:
+            result.done = len(self.chain.steps)
+        result.after = before
+        self._check()
+        self.workload.release()
+        return result
+
+    # one step ----------------------------------------------------------------------------------
+
+    def _step(self, step: Step, before: JsonMap) -> JsonMap:
+        """Run a step; returns the version after it."""
+        workload = self.workload
+        if not step.when.per_pod and not self._decided(step, step.when.test(self.view)):
+            return before
+        # Of defaults the first wins, and no later one is told that it did.
+        workload.writer = (step.layer, "" if step.layer == "defaults" else step.name)
+        try:
+            if step.transformer.receiver in ("pod", "pod_spec"):
+                after = self._each_pod(step, before)
+            else:
+                after = self._whole(step, before)
+        except DeferError:
+            workload.reset(before)
+            raise
+        if step.layer == "defaults" and after is not before:
+            atomic = step.transformer.options.atomic
+            kept = additions(before, after, atomic=atomic, admitted=self.last)
+            if kept is not after:
+                workload.reset(kept)
+            after = kept
+        if workload.notes:
+            self._take_notes(step)
+        return after
+
+    def _decided(self, step: Step, holds: bool | None) -> bool:
+        if holds is None:
+            if not self.last:
+                raise DeferError(", ".join(sorted(step.when.fields)))
+            self.result.undecided += 1
+            return False
+        return holds
+
+    def _picked(self, step: Step) -> list[int]:
+        """Which pods a step is about; all must be known before any is changed."""
+        workload, task = self.workload, self.task
+        test = step.when.test
+        per_pod = step.when.per_pod
+        return [
+            index
+            for index, pod in enumerate(workload.pods())
+            if (step.transformer.options.replicas or not pod.is_replica)
+            and (not per_pod or self._decided(step, test(View(task, workload, pod))))
+        ]
+
+    def _each_pod(self, step: Step, before: JsonMap) -> JsonMap:
+        pods = self._picked(step)
+        if not pods and step.when.per_pod:
+            self._nothing_matched(step)
+        arguments = self._arguments(step, ())
+        after = before
+        for index in pods:
+            pod = self.workload.pods()[index]  # anew: a step that fails is taken back
+            try:
+                if step.transformer.receiver == "pod":
+                    returned = step.transformer.function(pod, **arguments)
+                    if returned is not None and returned is not pod:
+                        raise TypeError(_returned(returned, "the Pod or None"))
+                else:
+                    self._pod_spec(step, pod, arguments)
+                after = self.workload.commit()
+            except Exception as error:
+                self._failed(step, error, before if step.transformer.options.atomic else after)
+                if step.transformer.options.atomic:
+                    return before
+        return after
+
+    def _pod_spec(self, step: Step, pod: Pod, arguments: Mapping[str, Any]) -> None:
+        from kubetailor.workloads.models import through_model
+
+        def change(model: Any) -> Any:
+            returned = step.transformer.function(model, **arguments)
+            if returned is not None and type(returned) is not type(model):
+                raise TypeError(_returned(returned, "a V1PodSpec or None"))
+            return returned
+
+        pod.replace(through_model(pod.peek(), change))
+
+    def _whole(self, step: Step, before: JsonMap) -> JsonMap:
+        workload = self.workload
+        injected = step.transformer.injected
+        needs_pods = step.when.per_pod or (injected and Selection in injected.values())
+        picked = self._picked(step) if needs_pods else ()
+        pods = tuple(workload.pods()[index] for index in picked)
+        if step.when.per_pod and not pods:
+            self._nothing_matched(step)
+            return before
+        arguments = self._arguments(step, pods)
+        try:
+            if step.transformer.receiver == "workload":
+                returned = step.transformer.function(workload, **arguments)
+                if returned is not None and returned is not workload:
+                    raise TypeError(_returned(returned, "the Workload or None"))
+            else:
+                given = workload.get()
+                returned = step.transformer.function(given, **arguments)
+                if returned is not None and not isinstance(returned, dict):
+                    raise TypeError(_returned(returned, "a dict or None"))
+                workload.replace(given if returned is None else returned)
+            return workload.commit()
+        except Exception as error:
+            self._failed(step, error, before)
+            return before
+
+    def _arguments(self, step: Step, pods: tuple[Pod, ...]) -> Mapping[str, Any]:
+        """What the transformer is given; a team's gets copies, so that no two tasks share any."""
+        arguments = step.arguments
+        if step.transformer.plugin != PROJECT:
+            arguments = deep_copy(dict(arguments))
+        if not step.transformer.injected:
+            return arguments
+        given: dict[type, Any] = {
+            TaskContext: self.task,
+            Catalogue: self.chain.catalogue,
+            Selection: Selection(pods, "role" in step.when.fields),
+        }
+        injected = {name: given[kind] for name, kind in step.transformer.injected.items()}
+        return {**arguments, **injected}
+
+    # what can go wrong -------------------------------------------------------------------------
+
+    def _failed(self, step: Step, error: Exception, back_to: JsonMap) -> None:
+        """Take a failed step back: a warning in `defaults` and `steps`, else an error."""
+        self.workload.reset(back_to)
+        if isinstance(error, DeferError):
+            if not self.last:
+                raise error
+            self.result.undecided += 1
+            return
+        lenient = step.layer != "enforce" and not self.chain.strict
+        if isinstance(error, CannotChangeError) and (step.optional or lenient):
+            if not step.optional:
+                self.workload.notes.append(Note(str(error), error.field))
+            return
+        raise self._error(step, error) from error
+
+    def _error(self, step: Step, error: Exception) -> StepError:
+        if isinstance(error, KubetailorError):
+            message, where = str(error), error.field
+        else:
+            message, where = f"{type(error).__name__}: {error}", ""
+            message += f" ({_raised_at(error, step)})"
+        return StepError(
+            message,
+            step=step.name,
+            plugin=step.transformer.plugin,
+            obj=f"{self.workload.kind_name} {self.workload.name}".strip(),
+            mark=step.mark,
+            field=where,
+        )
+
+    def _nothing_matched(self, step: Step) -> None:
+        """A role that is not there: in `enforce` and under `strict` that is an error."""
+        if step.optional or not self._role_missing(step):
+            return
+        roles = sorted({role for pod in self.workload.pods() for role in pod.roles})
+        text = f"no pod has the role that `when` names; roles present: {', '.join(roles) or 'none'}"
+        if step.layer == "enforce" or self.chain.strict:
+            raise self._error(step, CannotChangeError(text))
+        self.workload.warn(text)
+
+    def _role_missing(self, step: Step) -> bool:
+        """Whether it is the role that did not match, and not another condition beside it."""
+        return "role" in step.when.fields and any(
+            step.when.test(View(self.task, self.workload, pod, any_role=True))
+            for pod in self.workload.pods()
+        )
+
+    def _take_notes(self, step: Step) -> None:
+        notes, self.workload.notes = self.workload.notes, []
+        for note in notes:
+            if self.chain.strict and not step.optional:
+                raise self._error(step, KubetailorError(note.text, field=note.field))
+            self.result.warnings.append(Warned(note.text, step.name, note.field))
+
+    def _defer(self, index: int, step: Step, unknown: str) -> None:
+        result, chain = self.result, self.chain
+        until = chain.next_phase(self.task.phase)
+        if until is None:
+            raise self._error(
+                step,
+                KubetailorError(
+                    f"it needs {unknown}, which the phase {self.task.phase!r} cannot know, and no "
+                    "later phase is installed; give it with KUBETAILOR_TASK or --task, or list "
+                    "the later phase under `phases`"
+                ),
+            )
+        result.done = index
+        result.deferred = tuple(later.name for later in chain.steps[index:])
+        result.until = until
+        result.unknown = unknown
+
+    # the result --------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        """What Kubernetes or a team's `validate` would refuse fails, with the step that did it."""
+        result = self.result
+        if result.after is result.before:
+            return
+        try:
+            validate(result.before, result.after)
+        except KubetailorError as error:
+            raise self._error(self._culprit(error), error) from None
+        for plugin, function, names in self.chain.validators:
+            given = {"workload": self.workload}
+            try:
+                faults: Iterable[str] = function(**{n: given[n] for n in names}) or ()
+                fault = next(iter([faults] if isinstance(faults, str) else faults), None)
+            except Exception as error:
+                fault = f"{type(error).__name__}: {error}"
+            if fault is not None:
+                last = result._roots[-1][0]
+                raise self._error(last, KubetailorError(f"{fault} (validate of plugin {plugin})"))
+
+    def _culprit(self, error: KubetailorError) -> Step:
+        """The first step after which the fault is there."""
+        for _, step, after in self.result.versions():
+            try:
+                validate(self.result.before, after)
+            except KubetailorError as found:
+                if str(found) == str(error):
+                    return step
+        return self.result._roots[-1][0]
+
+
+def _returned(value: Any, allowed: str) -> str:
+    return f"it returned {type(value).__name__}; a transformer returns {allowed}"
+
+
+def _raised_at(error: Exception, step: Step) -> str:
+    """The deepest line of the transformer's own file, else where it is defined."""
+    source = step.transformer.source
+    file = source.rpartition(":")[0]
+    traceback, place = error.__traceback__, source
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == file:
+            place = f"{file}:{traceback.tb_lineno}"
+        traceback = traceback.tb_next
+    return place

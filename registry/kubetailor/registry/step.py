@@ -1,0 +1,40 @@
+"""A step: one use of a transformer in a chain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from kubetailor.registry.errors import Mark
+from kubetailor.registry.selectors import Selector
+from kubetailor.registry.transformer import Transformer
+
+__all__ = ["LAYERS", "Layer", "Step"]
+
+Layer: TypeAlias = Literal["defaults", "steps", "enforce"]
+LAYERS: tuple[Layer, ...] = ("defaults", "steps", "enforce")
+"""The three lists of a chain, in the order in which they run."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One use of a transformer.
+
+    Attributes:
+        name: the name in the config, else the transformer's.
+        layer: the list that it is in.
+        transformer: what it uses.
+        arguments: the keyword arguments, from `with`.
+        when: where it applies.
+        optional: it may find nothing to change.
+        mark: its place in the config, or None.
+    """
+
+    name: str
+    layer: Layer
+    transformer: Transformer
+    arguments: Mapping[str, Any]
+    when: Selector
+    optional: bool = False
+    mark: Mark | None = None
