@@ -5,8 +5,10 @@ They are registered as any plugin's are, and use the verbs that everyone has.
 
 from __future__ import annotations
 
-from kubetailor.transformers.annotations import annotations
+from kubetailor.transformers.accelerators import register_accelerators
+from kubetailor.transformers.annotations import annotate
 from kubetailor.transformers.env import env
+from kubetailor.transformers.gpu import gpu
 from kubetailor.transformers.image import image
 from kubetailor.transformers.kueue import kueue
 from kubetailor.transformers.labels import labels
@@ -19,8 +21,9 @@ from kubetailor.transformers.shared_memory import shared_memory
 from kubetailor.transformers.tolerations import tolerations
 
 __all__ = [
-    "annotations",
+    "annotate",
     "env",
+    "gpu",
     "image",
     "kueue",
     "labels",
@@ -28,6 +31,7 @@ __all__ = [
     "node_selector",
     "patch",
     "priority_class",
+    "register_accelerators",
     "resources",
     "shared_memory",
     "tolerations",

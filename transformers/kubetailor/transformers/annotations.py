@@ -1,16 +1,19 @@
-"""Annotations: https://kubernetes.io/docs/concepts/overview/working-with-objects/annotations/"""
+"""Annotations.
+
+https://kubernetes.io/docs/concepts/overview/working-with-objects/annotations/
+"""
 
 from __future__ import annotations
 
 from kubetailor.registry import Workload, transformer
 from kubetailor.transformers.labels import targets
-from kubetailor.transformers.types import OnObject, String
+from kubetailor.transformers.types import OnObject, String, names_to_remove
 
-__all__ = ["annotations"]
+__all__ = ["annotate"]
 
 
-@transformer
-def annotations(
+@transformer(name="annotations")
+def annotate(
     workload: Workload,
     *,
     set: dict[str, String] | None = None,
@@ -26,7 +29,7 @@ def annotations(
         on: `object`, `pods` or both; by default both.
     """
     for target in targets(workload, on):
-        for key in remove or ():
+        for key in names_to_remove(remove, set):
             target.unannotate(key)
         for key, value in (set or {}).items():
             target.annotate(key, value)

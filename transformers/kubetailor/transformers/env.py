@@ -6,7 +6,7 @@ https://kubernetes.io/docs/tasks/inject-data-application/define-environment-vari
 from __future__ import annotations
 
 from kubetailor.registry import Pod, transformer
-from kubetailor.transformers.types import EnvValue
+from kubetailor.transformers.types import EnvValue, names_to_remove
 
 __all__ = ["env"]
 
@@ -30,7 +30,7 @@ def env(
         container: the container's name; by default the primary one.
     """
     target = pod.primary if container is None else pod.container(container)
-    for name in remove or ():
+    for name in names_to_remove(remove, set):
         target.remove_env(name)
     for name, value in (set or {}).items():
         if isinstance(value, str):

@@ -1,4 +1,7 @@
-"""Container images: https://kubernetes.io/docs/concepts/containers/images/"""
+"""Container images.
+
+https://kubernetes.io/docs/concepts/containers/images/
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Kueue's queue: https://kueue.sigs.k8s.io/docs/tasks/run/"""
+"""Kueue's queue.
+
+https://kueue.sigs.k8s.io/docs/tasks/run/
+"""
 
 from __future__ import annotations
 

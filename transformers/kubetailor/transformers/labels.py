@@ -1,4 +1,7 @@
-"""Labels: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/"""
+"""Labels.
+
+https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from kubetailor.registry import InvalidObjectError, Pod, Workload, transformer
-from kubetailor.transformers.types import OnObject, String
+from kubetailor.transformers.types import OnObject, String, names_to_remove
 from kubetailor.workloads.names import check_label_value
 
 __all__ = ["labels", "targets"]
@@ -39,7 +42,7 @@ def labels(
             text as an annotation of the same key.
     """
     for target in targets(workload, on):
-        for key in remove or ():
+        for key in names_to_remove(remove, set):
             target.unlabel(key)
         for key, value in (set or {}).items():
             label = value if on_invalid == "error" else _valid(key, value, on_invalid)

@@ -5,8 +5,10 @@ https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#node-af
 
 from __future__ import annotations
 
+from typing import get_args
+
 from kubetailor.registry import Pod, transformer
-from kubetailor.transformers.types import NodeRequirement
+from kubetailor.transformers.types import NodeOperator, NodeRequirement
 
 __all__ = ["node_affinity"]
 
@@ -21,9 +23,12 @@ def node_affinity(
         pod: the pod.
         require: expressions as Kubernetes writes them; of the same key and operator the values are
             replaced.
-        remove: node labels whose expressions go.
+        remove: node labels whose expressions go, save those of `require`.
     """
+    wanted = {(entry["key"], entry["operator"]) for entry in require or ()}
     for key in remove or ():
-        pod.unrequire_node(key)
+        for operator in get_args(NodeOperator):
+            if (key, operator) not in wanted:
+                pod.unrequire_node(key, operator)
     for entry in require or ():
         pod.require_node(entry["key"], entry["operator"], entry.get("values", ()))

@@ -1,9 +1,12 @@
-"""Node selectors: https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/"""
+"""Node selectors.
+
+https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/
+"""
 
 from __future__ import annotations
 
 from kubetailor.registry import Pod, transformer
-from kubetailor.transformers.types import String
+from kubetailor.transformers.types import String, names_to_remove
 
 __all__ = ["node_selector"]
 
@@ -26,7 +29,7 @@ def node_selector(
     """
     if only_if_empty and pod.node_selector:
         return
-    for key in remove or ():
+    for key in names_to_remove(remove, set):
         pod.deselect_node(key)
     for key, value in (set or {}).items():
         pod.select_node(key, value)

@@ -1,4 +1,7 @@
-"""Priority: https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/"""
+"""Priority.
+
+https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/
+"""
 
 from __future__ import annotations
 

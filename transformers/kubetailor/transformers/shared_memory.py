@@ -13,7 +13,7 @@ from kubetailor.workloads import parse_quantity, same_quantity
 
 __all__ = ["shared_memory"]
 
-PATH = "/dev/shm"  # noqa: S108 (the place where programs look for it)
+PATH = "/dev/shm"
 VOLUME = "dshm"
 
 

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable, Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationInfo
 from typing_extensions import NotRequired, TypedDict
 
+from kubetailor.registry import Catalogue
+from kubetailor.registry.accelerators import ACCELERATOR_FORMAT, AcceleratorError
 from kubetailor.workloads import InvalidObjectError
 from kubetailor.workloads.quantity import quantity_text
 
-__all__ = ["EnvValue", "NodeRequirement", "OnObject", "Quantity", "Toleration", "TolerationMatch"]
+__all__ = [
+    "AcceleratorName",
+    "EnvValue",
+    "NodeRequirement",
+    "OnObject",
+    "Quantity",
+    "Toleration",
+    "TolerationMatch",
+]
 
 
 def _scalar_text(value: Any) -> Any:
@@ -37,8 +48,32 @@ Quantity = Annotated[str, BeforeValidator(_scalar_text), AfterValidator(_quantit
 String = Annotated[str, BeforeValidator(_string)]
 """A string of a map whose values Kubernetes has as strings."""
 
+
+def _accelerator(name: str, info: ValidationInfo) -> str:
+    """A name that is in the catalogue of the config that is read."""
+    if isinstance(info.context, Catalogue):
+        try:
+            info.context.require(name)
+        except AcceleratorError as error:
+            raise ValueError(str(error)) from None
+    return name
+
+
+AcceleratorName = Annotated[
+    str, AfterValidator(_accelerator), Field(json_schema_extra={"format": ACCELERATOR_FORMAT})
+]
+"""The name of an accelerator in the catalogue."""
+
 OnObject = Literal["object", "pods"]
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+
+
+NodeOperator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+
+
+def names_to_remove(remove: Iterable[str] | None, set: Container[str] | None) -> Iterator[str]:
+    """What to remove: not what is set anew, which a second run would move to the end."""
+    return (name for name in remove or () if name not in (set or ()))
 
 
 class Toleration(TypedDict):
@@ -70,7 +105,7 @@ class NodeRequirement(TypedDict):
     __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
     key: str
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+    operator: NodeOperator
     values: NotRequired[list[String]]
 
 

@@ -1,0 +1,83 @@
+"""What Flyte and Ray say of GPUs outside the pod: `gpuAccelerator`, and `num-gpus`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kubetailor.registry import Accelerator, Workload
+from kubetailor.registry.accelerators import FlyteSettings
+from kubetailor.workloads import Path, same
+
+__all__ = ["device_on", "set_device", "set_ray_gpus"]
+
+_DEVICE = ("extendedResources", "gpuAccelerator")
+
+_RAY_CLUSTERS: tuple[Path, ...] = (
+    ("custom", "rayCluster"),
+    ("spec", "rayClusterSpec"),
+    ("spec", "rayClusterConfig"),
+    ("spec",),
+)
+"""Where a Flyte task, a RayJob, a RayService and a RayCluster keep their groups."""
+
+_NUM_GPUS = "num-gpus"
+
+
+def device_on(workload: Workload, flyte: FlyteSettings) -> Mapping[str, str]:
+    """The node labels by which FlytePropeller will place a task: `gpuAccelerator` as pairs."""
+    found = workload.draft.get(_DEVICE) if workload.is_task_template else None
+    if not isinstance(found, dict):
+        return {}
+    return flyte.pairs(found.get("device"), found.get("partitionSize"))
+
+
+def set_device(workload: Workload, entry: Accelerator | None) -> None:
+    """Let FlytePropeller place a task by an accelerator's device, or not at all.
+
+    flyteidl/core/tasks.proto, `GPUAccelerator`: `unpartitioned` and `partitionSize` are a union.
+    """
+    there = workload.draft.get(_DEVICE)
+    if entry is None:
+        if there is not None:
+            alone = len(workload.draft.get(_DEVICE[:1])) == 1
+            gone: dict[str, Any] = {_DEVICE[1]: None}
+            workload.merge({_DEVICE[0]: None if alone else gone})
+        return
+    wanted: dict[str, Any] = {"device": entry.device, "partitionSize": entry.partition}
+    if entry.partition is not None:
+        wanted["unpartitioned"] = None
+    kept = {key: value for key, value in (there or {}).items() if key not in wanted}
+    new = {**kept, **{key: value for key, value in wanted.items() if value is not None}}
+    if not same(there, new):
+        workload.merge({_DEVICE[0]: {_DEVICE[1]: wanted}})
+
+
+def set_ray_gpus(workload: Workload, counts: Mapping[str, int]) -> None:
+    """Let Ray's own count of GPUs follow, where it is set; 0 keeps tasks off a group, and stays.
+
+    https://docs.ray.io/en/latest/cluster/kubernetes/user-guides/gpu.html
+
+    Args:
+        workload: the workload.
+        counts: role -> number of GPUs, of the pods that were changed.
+    """
+    if workload.api_group != "ray.io":
+        return
+    for path, role in list(_ray_groups(workload)):
+        there = workload.draft.get((*path, "rayStartParams", _NUM_GPUS))
+        count = counts.get(role)
+        if count is not None and there is not None and str(there) not in ("0", str(count)):
+            workload.edit(*path, "rayStartParams")[_NUM_GPUS] = str(count)
+
+
+def _ray_groups(workload: Workload) -> Iterator[tuple[Path, str]]:
+    """The (path, role) of each group of a Ray cluster."""
+    for cluster in _RAY_CLUSTERS:
+        if isinstance(workload.draft.get((*cluster, "headGroupSpec")), dict):
+            yield (*cluster, "headGroupSpec"), "head"
+        for field in ("workerGroupSpec", "workerGroupSpecs"):
+            groups = workload.draft.get((*cluster, field))
+            for index, group in enumerate(groups if isinstance(groups, list) else ()):
+                if isinstance(group, dict):
+                    yield (*cluster, field, index), f"worker:{group.get('groupName')}"

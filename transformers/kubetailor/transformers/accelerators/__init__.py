@@ -1,0 +1,61 @@
+"""The accelerators that ship, as data: one file for each platform, with the pages it comes from.
+
+A file is split into its entries when it is registered, and an entry is parsed when it is read: most
+configs read one or two of them.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from kubetailor.registry import hookimpl
+
+__all__ = ["register_accelerators"]
+
+_Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # every scalar stays text
+_NAME = re.compile(r"^([\w.-]+):", re.MULTILINE)
+
+
+@hookimpl
+def register_accelerators(register: Callable[[str, Mapping[str, Any]], None]) -> None:
+    """Register every entry of the files beside this one."""
+    for file in importlib.resources.files(__name__).iterdir():
+        if file.name.endswith(".yaml"):
+            for name, preset in _presets(file.read_text(encoding="utf-8")):
+                register(name, preset)
+
+
+def _presets(text: str) -> Iterator[tuple[str, _Preset]]:
+    """The entries of a file, each from its name to the next one's."""
+    starts = list(_NAME.finditer(text))
+    ends = [*(match.start() for match in starts[1:]), len(text)]
+    for match, end in zip(starts, ends, strict=True):
+        yield match[1], _Preset(text[match.start() : end])
+
+
+class _Preset(Mapping[str, Any]):
+    """One entry, parsed when it is read."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @functools.cached_property
+    def _data(self) -> dict[str, Any]:
+        (entry,) = yaml.load(self._text, Loader=_Loader).values()
+        found: dict[str, Any] = entry
+        return found
+
+    def __getitem__(self, key: str) -> Any:
+        return self._data[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._data)
+
+    def __len__(self) -> int:
+        return len(self._data)
