@@ -38,7 +38,7 @@ def test_a_function_that_changes_nothing_changes_nothing() -> None:
 
 
 def test_only_the_difference_is_written_back() -> None:
-    def change(spec: V1PodSpec) -> None:
+    def change(spec: Any) -> None:
         spec.tolerations.append(V1Toleration(key="b", operator="Exists"))
         spec.node_selector = {"a": "b"}
         spec.containers[0].env = [V1EnvVar(name="A", value="1")]
@@ -60,7 +60,7 @@ def test_only_the_difference_is_written_back() -> None:
 
 
 def test_entries_that_come_before_others_move_no_unknown_field() -> None:
-    def change(spec: V1PodSpec) -> V1PodSpec:
+    def change(spec: Any) -> V1PodSpec:
         spec.containers.insert(0, V1Container(name="first", image="x"))
         spec.tolerations = [V1Toleration(key="z", operator="Exists"), *spec.tolerations]
         spec.containers[1].image = "other"

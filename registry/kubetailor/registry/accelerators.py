@@ -154,7 +154,7 @@ class Catalogue(Mapping[str, Accelerator]):
         self._resolved: dict[str, Accelerator] = {}
         self._counted: dict[tuple[str, int], Accelerator] = {}
         self._stated: dict[tuple[str, ...], Stated] = {}
-        self.flyte = flyte or FlyteSettings()
+        self.flyte: FlyteSettings = flyte or FlyteSettings()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._written)

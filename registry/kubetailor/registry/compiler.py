@@ -13,7 +13,7 @@ from kubetailor.registry.config import DEFAULT_CHAIN, Config, Selected
 from kubetailor.registry.context import Phase
 from kubetailor.registry.digest import chain_digest
 from kubetailor.registry.errors import ConfigError, PluginError
-from kubetailor.registry.model import ChainModel, StepModel
+from kubetailor.registry.model import ChainModel, ConfigModel, StepModel
 from kubetailor.registry.parameters import ParameterError, read_parameters
 from kubetailor.registry.plugins import Plugins
 from kubetailor.registry.reading import read_model
@@ -46,22 +46,22 @@ class Compiler:
         return cls(Source.read(path), path.resolve().parent, entry_points)
 
     def __init__(self, source: Source, directory: Path, entry_points: bool) -> None:
-        self.source = source
+        self.source: Source = source
         self.faults: list[KubetailorError] = []
-        self.model = read_model(source)
-        self.plugins = Plugins.load(
+        self.model: ConfigModel = read_model(source)
+        self.plugins: Plugins = Plugins.load(
             self.model.plugins or (),
             blocked=self.model.block_plugins or (),
             directory=directory,
             entry_points=entry_points,
         )
-        self.broken = {plugin.name for plugin in self.plugins.all if plugin.error}
+        self.broken: set[str] = {plugin.name for plugin in self.plugins.all if plugin.error}
         if self.plugins.faults:
             self.faults.append(
                 PluginError([f"{source.file}: {fault}" for fault in self.plugins.faults])
             )
         flyte = FlyteSettings(**self.model.flyte.model_dump())
-        self.catalogue = Catalogue(
+        self.catalogue: Catalogue = Catalogue(
             {**self.plugins.accelerators, **(self.model.accelerators or {})}, flyte
         )
         self.phases: tuple[Phase, ...] = tuple(self.model.phases or ("serialize",))

@@ -73,18 +73,18 @@ class TaskContext:
 
     __slots__ = ("_values", "_workload", "phase")
 
-    project = _Field[str]()
-    domain = _Field[str]()
-    workflow = _Field[str]()
-    launch_plan = _Field[str]()
-    task = _Field[str]()
-    task_type = _Field[str]()
-    version = _Field[str]()
-    node = _Field[str]()
-    execution = _Field[str]()
-    attempt = _Field[int]()
-    inputs = _Field[Mapping[str, Any]]()
-    namespace = _Field[str]()
+    project: _Field[str] = _Field()
+    domain: _Field[str] = _Field()
+    workflow: _Field[str] = _Field()
+    launch_plan: _Field[str] = _Field()
+    task: _Field[str] = _Field()
+    task_type: _Field[str] = _Field()
+    version: _Field[str] = _Field()
+    node: _Field[str] = _Field()
+    execution: _Field[str] = _Field()
+    attempt: _Field[int] = _Field()
+    inputs: _Field[Mapping[str, Any]] = _Field()
+    namespace: _Field[str] = _Field()
 
     def __init__(self, phase: Phase = "admit", **values: Any) -> None:
         """A context; fields that are not given are unknown.

@@ -30,7 +30,7 @@ class ConfigError(KubetailorError):
 
     def __init__(self, message: str, mark: Mark | None = None) -> None:
         super().__init__(f"{mark}: {message}" if mark else message)
-        self.mark = mark
+        self.mark: Mark | None = mark
 
 
 class PluginError(KubetailorError):
@@ -38,7 +38,7 @@ class PluginError(KubetailorError):
 
     def __init__(self, faults: Sequence[str]) -> None:
         super().__init__("\n".join(faults))
-        self.faults = tuple(faults)
+        self.faults: tuple[str, ...] = tuple(faults)
 
 
 class StepError(KubetailorError):
@@ -57,11 +57,11 @@ class StepError(KubetailorError):
         place = f"{mark}: " if mark else ""
         where = f" of {field}" if field and field not in message else ""
         super().__init__(f"{place}step {step!r} (plugin {plugin}) on {obj}: {message}{where}")
-        self.step = step
-        self.plugin = plugin
-        self.obj = obj
-        self.mark = mark
-        self.field = field
+        self.step: str = step
+        self.plugin: str = plugin
+        self.obj: str = obj
+        self.mark: Mark | None = mark
+        self.field: str = field
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -76,4 +76,4 @@ class DeferError(Exception):
 
     def __init__(self, field: str) -> None:
         super().__init__(field)
-        self.field = field
+        self.field: str = field

@@ -55,13 +55,12 @@ def _resolved(root: JsonMap, path: str) -> Path:
 def field_at(root: JsonMap, path: str) -> Json:
     """What is at a path, or `ABSENT`."""
     keys = _resolved(root, path)
-    parent = Draft(root).get(keys[:-1])
-    there = (
-        keys[-1] in parent
-        if isinstance(parent, dict)
-        else isinstance(parent, list) and isinstance(keys[-1], int) and keys[-1] < len(parent)
-    )
-    return parent[keys[-1]] if there else ABSENT
+    parent, last = Draft(root).get(keys[:-1]), keys[-1]
+    if isinstance(parent, dict):
+        return parent.get(last, ABSENT)
+    if isinstance(parent, list) and isinstance(last, int) and last < len(parent):
+        return parent[last]
+    return ABSENT
 
 
 def with_field(root: JsonMap, path: str, value: Json) -> JsonMap:

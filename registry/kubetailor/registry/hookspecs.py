@@ -27,8 +27,8 @@ __all__ = ["PROJECT", "RegisterTransformer", "hookimpl", "hookspec"]
 PROJECT = "kubetailor"
 """The name of the pluggy project, and of the entry-point group."""
 
-hookspec = pluggy.HookspecMarker(PROJECT)
-hookimpl = pluggy.HookimplMarker(PROJECT)
+hookspec: pluggy.HookspecMarker = pluggy.HookspecMarker(PROJECT)
+hookimpl: pluggy.HookimplMarker = pluggy.HookimplMarker(PROJECT)
 
 
 class RegisterTransformer(Protocol):

@@ -55,7 +55,7 @@ class Marks:
                     self._add(key, value, (entry.name, ("stated", key, value)))
                 for key, value in flyte.pairs(form.device, form.partition).items():
                     self._add(key, value, (entry.name, ("flyte", key, value)))
-        self.resources = frozenset(users)
+        self.resources: frozenset[str] = frozenset(users)
         self._only: Mapping[str, str] = {
             resource: next(iter(names)) for resource, names in users.items() if len(names) == 1
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -16,6 +16,7 @@ __all__ = [
     "ConfigModel",
     "FlyteModel",
     "OverridableModel",
+    "Part",
     "SelectModel",
     "StepModel",
 ]
@@ -23,11 +24,13 @@ __all__ = [
 _Open = Annotated[dict[str, Any], BeforeValidator(read_core)]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class Part(BaseModel):
+    """A part of a config: no keys but its own."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
 
-class StepModel(_Model):
+class StepModel(Part):
     """One use of a transformer."""
 
     use: Text | None = Field(
@@ -46,7 +49,7 @@ class StepModel(_Model):
     optional: bool = Field(False, description="The step may find nothing to change.")
 
 
-class ChainModel(_Model):
+class ChainModel(Part):
     """An ordered list of steps, in three layers."""
 
     extends: Text | None = Field(None, description="The chain whose lists come before these.")
@@ -59,14 +62,14 @@ class ChainModel(_Model):
     )
 
 
-class SelectModel(_Model):
+class SelectModel(Part):
     """One rule of `select`."""
 
     when: dict[str, Any] | None = Field(None, description="Where the rule applies.")
     chain: Text | None = Field(description="The chain, or null for none.")
 
 
-class FlyteModel(_Model):
+class FlyteModel(Part):
     """How this cluster's FlytePropeller is set; the defaults are its own."""
 
     device_label: Text = Field(
@@ -78,7 +81,7 @@ class FlyteModel(_Model):
     )
 
 
-class OverridableModel(_Model):
+class OverridableModel(Part):
     """What one execution may override."""
 
     use: Text
@@ -89,7 +92,7 @@ class OverridableModel(_Model):
     )
 
 
-class ConfigModel(_Model):
+class ConfigModel(Part):
     """A whole `kubetailor.yaml`."""
 
     plugins: list[Text] | None = Field(

@@ -26,7 +26,7 @@ class ParameterError(ValueError):
 
     def __init__(self, message: str, path: tuple[str | int, ...]) -> None:
         super().__init__(message)
-        self.path = path
+        self.path: tuple[str | int, ...] = path
 
 
 def adapter_of(

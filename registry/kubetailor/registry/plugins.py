@@ -113,7 +113,7 @@ class Plugins:
         self._manager.add_hookspecs(hookspecs)
         self._plugins: dict[str, Plugin] = {}
         self.transformers: dict[str, Transformer] = {}
-        self.kinds = KindTable(BUILTIN_KINDS)
+        self.kinds: KindTable = KindTable(BUILTIN_KINDS)
         self.accelerators: dict[str, Mapping[str, Any]] = {}
         self._accelerator_plugins: dict[str, str] = {}
         self.faults: list[str] = []

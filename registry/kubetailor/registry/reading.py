@@ -22,7 +22,7 @@ class ConfigErrors(ConfigError):
 
     def __init__(self, faults: Sequence[ConfigError]) -> None:
         super().__init__("\n".join(map(str, faults)))
-        self.faults = tuple(faults)
+        self.faults: tuple[ConfigError, ...] = tuple(faults)
 
 
 def read_model(source: Source) -> ConfigModel:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from kubetailor.registry.context import Phase
 from kubetailor.registry.explain import Change, changes
 from kubetailor.registry.step import Step
-from kubetailor.workloads import JsonMap, json_patch
+from kubetailor.workloads import JsonMap, json_patch, same
 
 __all__ = ["Result", "Warned"]
 
@@ -39,6 +39,7 @@ class Result:
         until: the phase that they wait for, or None.
         unknown: the field that could not be known, or None.
         undecided: how many conditions could not be decided even in the last phase.
+        roots: each step that changed something, and the version after it.
     """
 
     before: JsonMap
@@ -49,12 +50,12 @@ class Result:
     until: Phase | None = None
     unknown: str | None = None
     undecided: int = 0
-    _roots: list[tuple[Step, JsonMap]] = field(default_factory=list)
+    roots: list[tuple[Step, JsonMap]] = field(default_factory=list)
 
     @property
     def changed(self) -> bool:
         """Whether the object came out different."""
-        return self.after is not self.before and bool(self.patch())
+        return not same(self.before, self.after)
 
     def patch(self) -> list[JsonMap]:
         """The RFC 6902 patch from `before` to `after`."""
@@ -63,7 +64,7 @@ class Result:
     def versions(self) -> Iterator[tuple[JsonMap, Step, JsonMap]]:
         """(before, step, after) of each step that changed something."""
         before = self.before
-        for step, after in self._roots:
+        for step, after in self.roots:
             yield before, step, after
             before = after
 

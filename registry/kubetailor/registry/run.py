@@ -35,12 +35,12 @@ class Run:
     """One run of a chain over one workload."""
 
     def __init__(self, chain: Chain, workload: Workload, task: TaskContext) -> None:
-        self.chain = chain
-        self.workload = workload
-        self.task = task.about(workload)
-        self.view = View(self.task, workload)
-        self.result = Result(workload.draft.root, workload.draft.root)
-        self.last = task.phase == PHASES[-1]
+        self.chain: Chain = chain
+        self.workload: Workload = workload
+        self.task: TaskContext = task.about(workload)
+        self.view: View = View(self.task, workload)
+        self.result: Result = Result(workload.draft.root, workload.draft.root)
+        self.last: bool = task.phase == PHASES[-1]
 
     def all(self, start: int, layers: tuple[Layer, ...]) -> Result:
         """Run every step from `start` on that is in one of the layers; `enforce` always."""
@@ -55,7 +55,7 @@ class Run:
                 self._defer(index, step, unknown.field)
                 break
             if after is not before:
-                result._roots.append((step, after))
+                result.roots.append((step, after))
                 before = after
         else:
             result.done = len(self.chain.steps)
@@ -277,7 +277,7 @@ class Run:
             except Exception as error:
                 fault = f"{type(error).__name__}: {error}"
             if fault is not None:
-                last = result._roots[-1][0]
+                last = result.roots[-1][0]
                 raise self._error(last, KubetailorError(f"{fault} (validate of plugin {plugin})"))
 
     def _culprit(self, error: KubetailorError) -> Step:
@@ -288,7 +288,7 @@ class Run:
             except KubetailorError as found:
                 if str(found) == str(error):
                     return step
-        return self.result._roots[-1][0]
+        return self.result.roots[-1][0]
 
 
 def _returned(value: Any, allowed: str) -> str:

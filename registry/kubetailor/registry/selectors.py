@@ -36,7 +36,7 @@ POD_FIELDS = ("role", "requests")
 WHEN_FIELDS = (*TASK_FIELDS, *OBJECT_FIELDS, *MAP_FIELDS, *POD_FIELDS, "any", "all", "not")
 """Every word that a `when` may use."""
 
-UNKNOWN_AT_ADMIT = frozenset({"launch_plan", "inputs"})
+UNKNOWN_AT_ADMIT = frozenset({"inputs", "launch_plan", "node", "task_type"})
 """What not even the last phase can know (of a Kubernetes object)."""
 
 
@@ -49,7 +49,7 @@ class SelectorError(ValueError):
 
     def __init__(self, message: str, path: tuple[str | int, ...]) -> None:
         super().__init__(message)
-        self.path = path
+        self.path: tuple[str | int, ...] = path
 
 
 class View(NamedTuple):

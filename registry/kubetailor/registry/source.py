@@ -96,7 +96,7 @@ class Source:
         Raises:
             ConfigError: it is not UTF-8, not YAML, too large, or has no content.
         """
-        self.file = file
+        self.file: str = file
         if len(data) > MAX_BYTES:
             raise ConfigError(f"{file}: {len(data)} bytes, at most {MAX_BYTES}")
         try:
@@ -109,7 +109,7 @@ class Source:
             ) from None
         self._root = self._compose(content)
         self._nodes = 0
-        self.data = self._construct(self._root, 0)
+        self.data: Any = self._construct(self._root, 0)
 
     @classmethod
     def read(cls, path: Path) -> Source:

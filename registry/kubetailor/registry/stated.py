@@ -32,8 +32,8 @@ class Stated:
             flyte: how FlytePropeller is set.
         """
         forms = [form for entry in entries for form in entry.forms]
-        self.runtime_classes = {form.runtime_class for form in forms} - {None}
-        self.resources = {
+        self.runtime_classes: set[str | None] = {form.runtime_class for form in forms} - {None}
+        self.resources: set[str] = {
             name for f in forms for part in (f.per_gpu, f.requests, f.limits) for name in part
         }
         self._flyte = flyte

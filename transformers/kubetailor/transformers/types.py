@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    with_config,
+)
 from typing_extensions import NotRequired, TypedDict
 
 from kubetailor.registry import Catalogue
@@ -76,10 +83,12 @@ def names_to_remove(remove: Iterable[str] | None, set: Container[str] | None) ->
     return (name for name in remove or () if name not in (set or ()))
 
 
+_strict = with_config(ConfigDict(extra="forbid"))
+
+
+@_strict
 class Toleration(TypedDict):
     """A toleration, as Kubernetes writes it."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
     key: NotRequired[str]
     operator: NotRequired[Literal["Equal", "Exists"]]
@@ -88,10 +97,9 @@ class Toleration(TypedDict):
     tolerationSeconds: NotRequired[int]
 
 
+@_strict
 class TolerationMatch(TypedDict):
     """What is given of it must agree."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
     key: NotRequired[str]
     operator: NotRequired[Literal["Equal", "Exists"]]
@@ -99,20 +107,18 @@ class TolerationMatch(TypedDict):
     effect: NotRequired[Effect]
 
 
+@_strict
 class NodeRequirement(TypedDict):
     """A NodeSelectorRequirement, as Kubernetes writes it."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
     key: str
     operator: NodeOperator
     values: NotRequired[list[String]]
 
 
+@_strict
 class EnvValueFrom(TypedDict):
     """The value of a variable that comes from elsewhere."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
     valueFrom: dict[str, Any]
 

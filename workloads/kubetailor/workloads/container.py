@@ -33,8 +33,8 @@ class Container:
     __slots__ = ("_draft", "_path", "name", "pod")
 
     def __init__(self, pod: Pod, draft: Draft, path: Path, name: str) -> None:
-        self.pod = pod
-        self.name = name
+        self.pod: Pod = pod
+        self.name: str = name
         self._draft = draft
         self._path = path
 

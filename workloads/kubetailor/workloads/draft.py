@@ -64,7 +64,7 @@ class Draft:
     __slots__ = ("_owned", "root")
 
     def __init__(self, root: JsonMap) -> None:
-        self.root = root
+        self.root: JsonMap = root
         self._owned: dict[int, Json] | None = {}  # by id; the value keeps the id from being reused
 
     def checkpoint(self) -> JsonMap:

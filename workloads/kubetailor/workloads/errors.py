@@ -24,7 +24,7 @@ class KubetailorError(Exception):
 
     def __init__(self, message: str, *, field: str = "") -> None:
         super().__init__(message)
-        self.field = field
+        self.field: str = field
 
     def __str__(self) -> str:
         text = super().__str__()

@@ -111,12 +111,8 @@ def env_position(env: Sequence[Json], entry: Mapping[str, Any]) -> int:
     """Where a new env entry goes: before the first that refers to it, else to the end."""
     name = entry.get("name")
     reference = f"$({name})"
-    users = (
-        index
-        for index, item in enumerate(env)
-        if isinstance(item, dict)
-        and isinstance(value := item.get("value"), str)
-        and reference in value
-        and name in env_references(value)
-    )
-    return next(users, len(env))
+    for index, item in enumerate(env):
+        value = item.get("value") if isinstance(item, dict) else None
+        if isinstance(value, str) and reference in value and name in env_references(value):
+            return index
+    return len(env)

@@ -58,8 +58,8 @@ class PodPath:
                 yield from self._walk(child, (*path, key), tail, role.replace("{key}", key.lower()))
         elif head.endswith("[]"):
             field = head[:-2]
-            entries = node.get(field) if isinstance(node, dict) else None
-            for index, child in enumerate(entries if isinstance(entries, list) else ()):
+            entries: Json = node.get(field) if isinstance(node, dict) else None
+            for index, child in enumerate(entries) if isinstance(entries, list) else ():
                 if isinstance(child, dict):
                     named = role
                     for name, value in child.items():

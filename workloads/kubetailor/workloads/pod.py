@@ -81,10 +81,10 @@ class Pod:
             base: the pod over which the engine lays this one: what is there holds here too.
             is_replica: only image and resources are known of it.
         """
-        self.workload = workload
-        self.roles = roles
-        self.base = base
-        self.is_replica = is_replica
+        self.workload: Workload = workload
+        self.roles: tuple[str, ...] = roles
+        self.base: Pod | None = base
+        self.is_replica: bool = is_replica
         self._draft = draft
         self._path = path
         self._metadata = metadata

@@ -65,9 +65,9 @@ class SparkTarget:
     """The pod that stands for a driver or an executor, and the way back."""
 
     def __init__(self, root: JsonMap, role: str) -> None:
-        self.role = role
-        self.before = _read(root, role)
-        self.draft = Draft(self.before)
+        self.role: str = role
+        self.before: JsonMap = _read(root, role)
+        self.draft: Draft = Draft(self.before)
 
     def write_back(self, draft: Draft) -> None:
         """Put what changed where the operator reads it, or raise CannotChangeError."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kubetailor.workloads.draft import Draft, JsonMap, Path, same
-from kubetailor.workloads.errors import CannotChangeError, InvalidObjectError
+from kubetailor.workloads.errors import CannotChangeError
 
 __all__ = ["PRIMARY", "ContainerTarget", "ReplicaTarget", "as_pod_task", "container_as_pod"]
 
@@ -24,18 +24,14 @@ _RESOURCE_ENUM = {**{v: k for k, v in _RESOURCE_NAMES.items()}, "nvidia.com/gpu"
 
 def _resources_as_maps(resources: Any) -> JsonMap:
     """``{"requests": [{"name": "CPU", "value": "1"}]}`` as Kubernetes writes it."""
-    try:
-        return {
-            part: {
-                _RESOURCE_NAMES.get(entry.get("name"), str(entry.get("name"))): entry.get("value")
-                for entry in (resources or {}).get(part) or []
-            }
-            for part in ("limits", "requests")
+    found: JsonMap = {}
+    for part in ("limits", "requests"):
+        entries = (resources or {}).get(part) or []
+        found[part] = {
+            _RESOURCE_NAMES.get(entry.get("name"), str(entry.get("name"))): entry.get("value")
+            for entry in entries
         }
-    except (AttributeError, TypeError):
-        raise InvalidObjectError(
-            f"`resources` of a task must hold lists of {{name, value}}, found {resources!r}"
-        ) from None
+    return found
 
 
 def _resources_as_entries(resources: Any, like: Any) -> JsonMap:
@@ -102,9 +98,9 @@ class ContainerTarget:
             container: flyteidl.core.Container in JSON form.
             moved: called when the container has become a pod of the template.
         """
-        self.moved = moved
-        self.before = container_as_pod(container)
-        self.draft = Draft(self.before)
+        self.moved: Callable[[Draft], None] = moved
+        self.before: JsonMap = container_as_pod(container)
+        self.draft: Draft = Draft(self.before)
 
     def write_back(self, draft: Draft) -> None:
         """Put what changed into the template; the container becomes a pod if it must."""
@@ -164,14 +160,14 @@ class ReplicaTarget:
     """Image and resources that `custom` holds for one role, shown as a pod."""
 
     def __init__(self, path: Path, replica: JsonMap) -> None:
-        self.path = path
+        self.path: Path = path
         entry: JsonMap = {"name": PRIMARY}
         if replica.get("image"):
             entry["image"] = replica["image"]
         resources = _resources_as_maps(replica.get("resources"))
         entry["resources"] = {part: values for part, values in resources.items() if values}
-        self.before = {"podSpec": {"containers": [entry]}}
-        self.draft = Draft(self.before)
+        self.before: JsonMap = {"podSpec": {"containers": [entry]}}
+        self.draft: Draft = Draft(self.before)
 
     def write_back(self, draft: Draft) -> None:
         """Put image and resources back; anything else has no place here."""

@@ -65,13 +65,13 @@ class Workload:
             kind: its row.
             is_child: whether its controller is a workload of the table.
         """
-        self.kind = kind
-        self.draft = Draft(obj)
+        self.kind: Kind = kind
+        self.draft: Draft = Draft(obj)
         self._committed = obj
         self.notes: list[Note] = []
         self.converted: list[Converted] = []
         self.writer: tuple[str, str] = ("", "")
-        self.is_child = is_child
+        self.is_child: bool = is_child
         self._pods: tuple[Pod, ...] | None = None
         self._metadata: Metadata | None = None
         self._writers: dict[Path, tuple[tuple[str, str], Json]] = {}
