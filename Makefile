@@ -38,7 +38,7 @@ $(VENV)/.made:
 
 $(INSTALLED): pyproject.toml constraints.txt $(VENV)/.made
 	$(UV) pip install --quiet --python $(PY) --constraint constraints.txt --build-constraint constraints.txt \
-		--editable '.[flyte,kubernetes,testing]' --group dev
+		--editable '.[flyte,kubernetes,testing,webhook]' --group dev
 	@touch $@
 
 install: $(INSTALLED) ## make the virtual environment that the other targets use
@@ -48,7 +48,7 @@ demo: $(INSTALLED) ## see a chain cut a pod, a job and a Flyte task to a cluster
 	$(PY) examples/demo.py
 
 test: $(INSTALLED) ## run the tests; ARGS="-k stamp" for some of them
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest --numprocesses=logical --dist=loadfile $(ARGS)
 
 cover: $(INSTALLED) ## run the tests and say which lines they miss
 	$(BIN)/coverage erase

@@ -11,8 +11,8 @@ from kubetailor.plugins.cli.installed import installed
 from kubetailor.plugins.cli.options import config_option, no_config
 from kubetailor.plugins.cli.output import fail, faults_of, print_json
 from kubetailor.registry import Chain
-from kubetailor.registry.chain import LAYERS
 from kubetailor.registry.location import config_path
+from kubetailor.registry.step import LAYERS
 
 __all__ = ["check", "schema"]
 
@@ -24,7 +24,7 @@ def check(config: Path | None) -> None:
 
     Says what is wrong, with its place; if nothing is, what there is, and what to think over.
     """
-    from kubetailor.registry.config import check_config
+    from kubetailor.registry.load import check_config
 
     path = config_path(config)
     if path is None:

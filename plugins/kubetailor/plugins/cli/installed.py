@@ -18,7 +18,7 @@ def installed(given: Path | None) -> tuple[Plugins, Catalogue]:
     Raises:
         ConfigError: the config cannot be read.
     """
-    from kubetailor.registry.config import read_installed
+    from kubetailor.registry.load import read_installed
 
     plugins, catalogue = read_installed(config_path(given))
     for fault in plugins.faults:
@@ -28,7 +28,7 @@ def installed(given: Path | None) -> tuple[Plugins, Catalogue]:
 
 def plugins_in_force() -> tuple[Plugins, list[str]]:
     """The plugins of the config in force, or without it where it cannot be read; and the faults."""
-    from kubetailor.registry.config import read_installed
+    from kubetailor.registry.load import read_installed
 
     try:
         plugins, _ = read_installed(config_path())

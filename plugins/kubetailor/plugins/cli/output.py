@@ -47,7 +47,7 @@ class Fault(click.ClickException):
 
     def __init__(self, messages: Sequence[str]) -> None:
         super().__init__("\n".join(messages))
-        self.messages = tuple(messages)
+        self.messages: tuple[str, ...] = tuple(messages)
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print them."""

@@ -21,7 +21,7 @@ from kubetailor.plugins.cli.output import print_diff, unified_diff
 from kubetailor.plugins.cli.tailoring import Outcome, tailor_files
 from kubetailor.registry import Phase
 from kubetailor.workloads import dump_json, dump_yaml
-from kubetailor.workloads.task_template import as_pod_task
+from kubetailor.workloads.task_target import as_pod_task
 
 __all__ = ["render"]
 
