@@ -1,0 +1,108 @@
+"""``kubetailor webhook``: the server, and what a cluster needs for it."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import cast, get_args
+
+import click
+
+from kubetailor.plugins.cli.options import config_option, no_config
+from kubetailor.plugins.cli.output import fail
+from kubetailor.plugins.webhook.manifests import installation, manifests
+from kubetailor.plugins.webhook.objects import CertificatesBy
+from kubetailor.plugins.webhook.reload import load_tailor
+from kubetailor.registry.location import config_path
+from kubetailor.workloads import dump_yaml
+
+__all__ = ["webhook"]
+
+_NEEDED = ("uvicorn", "prometheus_client", "cryptography")
+
+
+@click.group()
+def webhook() -> None:
+    """Tailor what is created in a cluster, by a mutating admission webhook."""
+    if missing := [name for name in _NEEDED if find_spec(name) is None]:
+        fail(f"{', '.join(missing)} is not installed: pip install 'kubetailor[webhook]'")
+
+
+def _secret(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, str] | None:
+    if text is None:
+        return None
+    namespace, slash, name = text.partition("/")
+    if not (namespace and slash and name) or "/" in name:
+        raise click.BadParameter(f"expected NAMESPACE/NAME, found {text!r}")
+    return namespace, name
+
+
+@webhook.command()
+@config_option
+@click.option("--host", default="0.0.0.0", show_default=True, help="The address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8443,
+    show_default=True,
+    help="The port to listen on; 0 for any that is free.",
+)
+@click.option(
+    "--certificates",
+    type=click.Path(path_type=Path),
+    default=Path("/certificates"),
+    show_default=True,
+    metavar="DIR",
+    help="The folder with tls.crt and tls.key; they are read again when they change.",
+)
+@click.option(
+    "--self-signed",
+    metavar="NAMESPACE/NAME",
+    callback=_secret,
+    help="Make the certificates here, keep them in this Secret, renew them, and let the webhook "
+    "configuration of the same name trust them. In a cluster only.",
+)
+def serve(
+    config: Path | None,
+    host: str,
+    port: int,
+    certificates: Path,
+    self_signed: tuple[str, str] | None,
+) -> None:
+    """Serve /mutate, /healthz, /readyz and /metrics by HTTPS.
+
+    The config is read again when its file changes; one that cannot be used is refused and the old
+    one stays. Logs are JSON lines on stdout.
+    """
+    from kubetailor.plugins.webhook.serving import serve as run
+
+    found = config_path(config)
+    if found is None:
+        raise no_config()
+    run(found, host=host, port=port, certificates=certificates, self_signed=self_signed)
+
+
+@webhook.command("manifests")
+@config_option
+@click.option("--image", required=True, help="The image that has kubetailor[webhook].")
+@click.option(
+    "-n", "--namespace", default="kubetailor-system", show_default=True, help="The namespace."
+)
+@click.option(
+    "--certificates",
+    type=click.Choice(get_args(CertificatesBy)),
+    default="self-signed",
+    show_default=True,
+    help="Who makes the certificates.",
+)
+def manifests_(config: Path | None, image: str, namespace: str, certificates: str) -> None:
+    """Print everything that a cluster needs, for `kubectl apply -f -`.
+
+    The config, and plugin files beside it, become a ConfigMap.
+    """
+    found = config_path(config)
+    if found is None:
+        raise no_config()
+    by = cast("CertificatesBy", certificates)
+    found_installation = installation(load_tailor(found), image, namespace, by)
+    click.echo(dump_yaml(manifests(found_installation)), nl=False)

@@ -1,0 +1,77 @@
+"""What is decided of one request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from kubetailor.plugins.webhook.reviews import AdmissionRequest, AdmissionResponse, denied
+from kubetailor.workloads import JsonMap, Kind, KubetailorError
+from kubetailor.workloads.form import check_form
+
+__all__ = ["Decision", "Outcome", "TimeLimitError", "denial", "explained"]
+
+Outcome: TypeAlias = Literal["ignored", "unchanged", "patched", "denied"]
+
+
+class TimeLimitError(Exception):
+    """A chain that took too long; the host raises it inside of the chain."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What was decided, for the API server and for the log.
+
+    Attributes:
+        response: the answer.
+        outcome: `ignored` (no business of ours), `unchanged`, `patched` or `denied`.
+        reason: why it was ignored or denied.
+        chain: the name of the chain, or "".
+        digest: its digest, or "".
+        steps: the steps that changed something.
+        operations: how many operations the patch has.
+        warnings: what the chain had to say.
+        undecided: how many conditions could not be decided.
+        known: what is known of the task.
+        offloaded: an execution whose tasks are not in the object.
+    """
+
+    response: AdmissionResponse
+    outcome: Outcome
+    reason: str = ""
+    chain: str = ""
+    digest: str = ""
+    steps: tuple[str, ...] = ()
+    operations: int = 0
+    warnings: tuple[str, ...] = ()
+    undecided: int = 0
+    known: JsonMap | None = None
+    offloaded: bool = False
+
+
+def explained(error: Exception, obj: JsonMap, kind: Kind) -> tuple[int, str] | None:
+    """The HTTP code and the message of a denial; None if the fault is ours.
+
+    FlytePropeller takes 400 and 422 as final, and tries again on 504.
+
+    Args:
+        error: what was raised while the object was tailored.
+        obj: the object.
+        kind: its row.
+    """
+    cause = error.__cause__ or error
+    if isinstance(cause, TimeLimitError):
+        return 504, str(error)
+    if not isinstance(cause, KubetailorError):
+        try:
+            # Nothing checks the form of an object before it is read: that may be why it failed.
+            check_form(obj, kind)
+        except KubetailorError as fault:
+            return 400, str(fault)
+    return (422, str(error)) if isinstance(error, KubetailorError) else None
+
+
+def denial(request: AdmissionRequest, error: KubetailorError, code: int) -> Decision:
+    """A denial before any chain was selected."""
+    message = f"kubetailor: {error}"
+    return Decision(denied(request["uid"], code, message), "denied", message)

@@ -1,0 +1,198 @@
+"""What a Kubernetes object says of the Flyte task behind it.
+
+Exact are the variables that FlytePropeller puts into every container (flyteplugins,
+flytek8s/k8s_resource_adds.go) and the owner reference to the FlyteWorkflow, whose kind is written
+in lower case there. Labels are cut at 63 characters, and in a child execution they are the
+parent's: they fill in only for `project`, `domain` and `node`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from kubetailor.registry.context import FIELDS
+from kubetailor.workloads import Draft, JsonMap, Kind, Workload
+
+__all__ = ["FLYTE_GROUP", "controller_of", "known_of", "known_of_execution"]
+
+FLYTE_GROUP: Final = "flyte.lyft.com"
+
+_EXECUTION = "FLYTE_INTERNAL_EXECUTION_ID"
+_ENV: Mapping[str, str] = {
+    "project": "FLYTE_INTERNAL_EXECUTION_PROJECT",
+    "domain": "FLYTE_INTERNAL_EXECUTION_DOMAIN",
+    "execution": _EXECUTION,
+    "task": "FLYTE_INTERNAL_TASK_NAME",
+    "version": "FLYTE_INTERNAL_TASK_VERSION",
+}
+_WORKFLOW = "FLYTE_INTERNAL_EXECUTION_WORKFLOW"  # project:domain:name
+_ATTEMPT = "FLYTE_ATTEMPT_NUMBER"
+_ARRAY_INDEX = "FLYTE_K8S_ARRAY_INDEX"
+
+_LABELS: Mapping[str, str] = {"project": "project", "domain": "domain", "node": "node-id"}
+_TRACES = ("execution-id", "node-id")
+
+_TASK_TYPES: Mapping[tuple[str, str], str] = {
+    ("kubeflow.org", "PyTorchJob"): "pytorch",
+    ("kubeflow.org", "TFJob"): "tensorflow",
+    ("kubeflow.org", "MPIJob"): "mpi",
+    ("ray.io", "RayJob"): "ray",
+    ("ray.io", "RayCluster"): "ray",
+    ("sparkoperator.k8s.io", "SparkApplication"): "spark",
+    ("kubernetes.dask.org", "DaskJob"): "dask",
+    ("kubernetes.dask.org", "DaskCluster"): "dask",
+}
+"""(API group, kind) -> the task type that makes it; many types make a Pod."""
+
+_ARRAY_POD = re.compile(r"(.+)-\d+-n\d+-\d+")
+_LINEAGE = re.compile(r"-\d+-")
+
+_ABSENT = dict.fromkeys(FIELDS)
+
+
+def controller_of(obj: JsonMap) -> JsonMap | None:
+    """The owner reference of an object's controller, or None."""
+    metadata = obj.get("metadata")
+    owners = metadata.get("ownerReferences") if isinstance(metadata, dict) else None
+    for owner in owners if isinstance(owners, list) else ():
+        if isinstance(owner, dict) and owner.get("controller") is True:
+            return owner
+    return None
+
+
+def known_of(workload: Workload, namespace: str | None) -> dict[str, Any]:
+    """What is known of the task behind an object, as fields of `TaskContext`.
+
+    Args:
+        workload: the object.
+        namespace: the namespace of the request.
+
+    Returns:
+        None for what is known to be absent: everything, if the object has no trace of Flyte. What
+        cannot be known is left out: of a task of Flyte's, that is its launch plan, its inputs, the
+        type of a task that makes a plain pod, and the node of a nested map task.
+    """
+    obj = workload.draft.root
+    env = _env(workload)
+    owner = controller_of(obj)
+    labels = _labels(obj)
+    if not (env or _is_flyte(owner) or all(label in labels for label in _TRACES)):
+        return {**_ABSENT, "namespace": namespace}
+    known: dict[str, Any] = {"namespace": namespace}
+    for field, label in _LABELS.items():
+        if isinstance(labels.get(label), str):
+            known[field] = labels[label]
+    for field, name in _ENV.items():
+        if name in env:
+            known[field] = env[name]
+    if env.get(_WORKFLOW, "").count(":") >= 2:
+        known["workflow"] = env[_WORKFLOW].split(":", 2)[2]
+    if env.get(_ATTEMPT, "").isdecimal():
+        known["attempt"] = int(env[_ATTEMPT])
+    if owner is not None and _is_flyte(owner) and isinstance(owner.get("name"), str):
+        known["execution"] = owner["name"]  # nobody but Propeller writes it
+    if _ARRAY_INDEX in env:
+        _array_node(obj, known)
+    if task_type := _task_type(workload.kind, owner):
+        known["task_type"] = task_type
+    return known
+
+
+def _is_flyte(owner: JsonMap | None) -> bool:
+    return owner is not None and _group(owner) == FLYTE_GROUP
+
+
+def _group(owner: JsonMap) -> str:
+    return str(owner.get("apiVersion", "")).rpartition("/")[0]
+
+
+def _labels(obj: JsonMap) -> Mapping[str, Any]:
+    metadata = obj.get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, dict) else None
+    return labels if isinstance(labels, dict) else {}
+
+
+def _env(workload: Workload) -> dict[str, str]:
+    """The variables of the first container of the first pod that has Flyte's; the last one wins."""
+    for pod in workload.pods():
+        containers = pod.peek("containers")
+        for container in containers if isinstance(containers, list) else ():
+            found = _variables(container)
+            if _EXECUTION in found:
+                return found
+    return {}
+
+
+def _variables(container: Any) -> dict[str, str]:
+    entries = container.get("env") if isinstance(container, dict) else None
+    return {
+        entry["name"]: entry["value"]
+        for entry in (entries if isinstance(entries, list) else ())
+        if isinstance(entry, dict)
+        and isinstance(entry.get("name"), str)
+        and isinstance(entry.get("value"), str)
+    }
+
+
+def _array_node(obj: JsonMap, known: dict[str, Any]) -> None:
+    """The node of a map task: its pods' label is the index, their name has the node.
+
+    ``<execution>-<node>-<attempt>-n<index>-<attempt>`` (flytepropeller,
+    pkg/controller/nodes/array/handler.go), unless it is hashed or the node is nested.
+    """
+    known.pop("node", None)
+    metadata = obj.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    prefix = f"{known.get('execution')}-"
+    if isinstance(name, str) and name.startswith(prefix):
+        match = _ARRAY_POD.fullmatch(name.removeprefix(prefix))
+        if match and not _LINEAGE.search(match[1]):
+            known["node"] = match[1]
+
+
+def _task_type(kind: Kind, owner: JsonMap | None) -> str | None:
+    if found := _TASK_TYPES.get((kind.group, kind.name)):
+        return found
+    return _TASK_TYPES.get((_group(owner), str(owner.get("kind")))) if owner else None
+
+
+def known_of_execution(obj: JsonMap, namespace: str | None) -> dict[str, Any]:
+    """What a FlyteWorkflow says of every task in it; of its launch plan it says nothing.
+
+    Args:
+        obj: the FlyteWorkflow.
+        namespace: the namespace of the request.
+    """
+    read = Draft(obj).get
+    known: dict[str, Any] = {
+        "namespace": namespace,
+        "inputs": dict(_plain(read(("inputs", "literals")))),
+    }
+    for field, name in (("project", "project"), ("domain", "domain"), ("execution", "name")):
+        if isinstance(value := read(("executionId", name)), str):
+            known[field] = value
+    identifier = read(("spec", "id"))  # project:domain:name
+    if isinstance(identifier, str) and identifier.count(":") >= 2:
+        known["workflow"] = identifier.split(":", 2)[2]
+    return known
+
+
+_PRIMITIVES: Final[Mapping[str, type]] = {
+    "integer": int,
+    "floatValue": float,
+    "stringValue": str,
+    "boolean": bool,
+}
+
+
+def _plain(literals: Any) -> Iterator[tuple[str, Any]]:
+    """The inputs that are plain values (flyteidl.core.Primitive in JSON form)."""
+    for name, literal in literals.items() if isinstance(literals, dict) else ():
+        primitive = Draft({"literal": literal}).get(("literal", "scalar", "primitive"))
+        for kind, value in primitive.items() if isinstance(primitive, dict) else ():
+            if kind in _PRIMITIVES:
+                with suppress(TypeError, ValueError):
+                    yield name, _PRIMITIVES[kind](value)

@@ -1,0 +1,129 @@
+"""The config in use: read from a file, and read again when the file changes.
+
+A ConfigMap is mounted as links: the kubelet writes a new folder and turns the link `..data` to it,
+so what is watched is the file that the path leads to, not only when it was written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from kubetailor.plugins.webhook.logs import log
+from kubetailor.registry import ConfigError, KubetailorError
+from kubetailor.registry.tailor import Tailor
+
+if TYPE_CHECKING:
+    from kubetailor.plugins.webhook.metrics import Metrics
+
+__all__ = ["ConfigInUse", "load_tailor", "state_of", "throttled", "watch"]
+
+_State: TypeAlias = "tuple[str, int, int, int] | None"
+
+
+def load_tailor(path: Path) -> Tailor:
+    """Read a config for the webhook.
+
+    Raises:
+        ConfigError: it cannot be used, or is not meant for a webhook.
+        PluginError: plugins that cannot be loaded.
+    """
+    tailor = Tailor.find(path)
+    assert tailor is not None, "the path is given"
+    if "admit" not in tailor.config.phases:
+        listed = ", ".join(tailor.config.phases)
+        raise ConfigError(
+            f"{path}: the webhook is the phase admit, and `phases` lists only {listed}: with that, "
+            "an earlier phase leaves nothing to it; write phases: [serialize, admit], or the like"
+        )
+    return tailor
+
+
+class ConfigInUse:
+    """The newest config at a path that could be used.
+
+    Attributes:
+        path: the file.
+        tailor: the config; None until one could be used.
+        fault: why the newest one cannot be used, or "".
+    """
+
+    def __init__(self, path: Path, metrics: Metrics) -> None:
+        self.path: Path = path
+        self.tailor: Tailor | None = None
+        self.fault: str = "the config is not loaded yet"
+        self._metrics = metrics
+        self._state: _State | object = object()  # not yet looked at
+
+    async def refresh(self) -> None:
+        """Read the config if its file has changed; one that cannot be used changes nothing."""
+        state = state_of(self.path)
+        if state == self._state:
+            return
+        self._state = state
+        loop = asyncio.get_running_loop()
+        try:
+            # In a thread: requests are decided by the old one meanwhile.
+            tailor = await loop.run_in_executor(None, load_tailor, self.path)
+        except (KubetailorError, OSError) as error:
+            self._refuse(str(error))
+        except Exception as error:  # a plugin's code; the old config still works
+            self._refuse(f"{type(error).__name__}: {error}")
+        else:
+            self.tailor = self._metrics.loaded(tailor)
+            self.fault = ""
+            log("info", "config loaded", file=str(self.path), digest=tailor.digest)
+            _settle()
+
+    def _refuse(self, fault: str) -> None:
+        self._metrics.refused()
+        self.fault = fault
+        kept = self.tailor.digest if self.tailor else None
+        log("error", "config refused", file=str(self.path), reason=fault, kept=kept)
+
+
+def state_of(path: Path) -> _State:
+    """What tells one version of a file from the next; None if it is not there."""
+    try:
+        real = os.path.realpath(path)
+        stat = os.stat(real)
+    except OSError:
+        return None
+    return real, stat.st_mtime_ns, stat.st_size, stat.st_ino
+
+
+async def watch(refresh: Callable[[], Awaitable[None]], seconds: float) -> None:
+    """Call a coroutine function again and again; what it raises is logged."""
+    while True:
+        await asyncio.sleep(seconds)
+        try:
+            await refresh()
+        except Exception as error:  # it must not end: nobody would notice
+            log("error", "watch", reason=f"{type(error).__name__}: {error}")
+
+
+def throttled(
+    refresh: Callable[[], Awaitable[None]], seconds: float
+) -> Callable[[], Awaitable[None]]:
+    """A coroutine function that does nothing for some time after it did something."""
+    last = time.monotonic()
+
+    async def run() -> None:
+        nonlocal last
+        if time.monotonic() - last >= seconds:
+            last = time.monotonic()
+            await refresh()
+
+    return run
+
+
+def _settle() -> None:
+    """Let the garbage collector look no more at what stays: it takes up to 20 ms on a request."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()

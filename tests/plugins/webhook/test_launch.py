@@ -1,0 +1,346 @@
+"""What is decided of one real execution, as FlyteAdmin makes it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubetailor.plugins.flyte.stamp import STAMP
+from kubetailor.plugins.flyte.tailoring import tailor_template
+from kubetailor.plugins.webhook.decide import decide
+from kubetailor.plugins.webhook.decision import Decision
+from kubetailor.plugins.webhook.marks import EXECUTION_KEYS
+from kubetailor.plugins.webhook.reviews import AdmissionReview
+from kubetailor.registry.tailor import Tailor
+
+from .conftest import again, answer_of, object_of, patch_of, patched, review_of
+
+DecideWith = Callable[..., Decision]
+TailorOf = Callable[[str], Tailor]
+
+SPOT = {"key": "spot", "operator": "Exists"}
+CHAIN = """
+    defaults: [{use: priority_class, with: {name: batch-low}}]
+    steps:
+      - {use: tolerations, with: {add: [{key: spot, operator: Exists}]}, when: {task: "zoo.t*"}}
+      - {use: labels, with: {set: {big: "true"}}, when: {node: big}}
+    enforce: [{use: labels, with: {set: {cost-centre: speech}}}]
+"""
+
+
+@pytest.fixture
+def review() -> AdmissionReview:
+    return review_of("flyteworkflow")
+
+
+def key_of(obj: dict[str, Any], name: str) -> str:
+    """The key of a task, by its template's own id: how keys are spelt is not stable."""
+    keys = [key for key, task in obj["tasks"].items() if task["id"]["name"] == name]
+    key: str = keys[0]
+    return key
+
+
+def template_at(obj: dict[str, Any], node: str, graph: dict[str, Any] | None = None) -> Any:
+    """The template that the engine runs at a node."""
+    spec = (graph or obj["spec"])["nodes"][node]
+    if "array" in spec:
+        spec = spec["array"]["SubNodeSpec"]
+    return obj["tasks"][spec["task"]]
+
+
+def inner(obj: dict[str, Any]) -> dict[str, Any]:
+    """The subworkflow."""
+    (graph,) = obj["subWorkflows"].values()
+    found: dict[str, Any] = graph
+    return found
+
+
+def registered(review: AdmissionReview, tailor: Tailor) -> AdmissionReview:
+    """The execution of the same workflow, registered with a chain on."""
+    obj = object_of(review)
+    tasks = {key: tailor_template(tailor, task).after for key, task in obj["tasks"].items()}
+    return again(review, {**obj, "tasks": tasks})
+
+
+def labels(template: Any) -> dict[str, str]:
+    found: dict[str, str] = template["metadata"]["metadata"].get("labels", {})
+    return found
+
+
+def unstamped(value: Any) -> Any:
+    """JSON data without stamps."""
+    if isinstance(value, dict):
+        return {k: unstamped(v) for k, v in value.items() if k != STAMP}
+    return [unstamped(v) for v in value] if isinstance(value, list) else value
+
+
+# templates and nodes ---------------------------------------------------------------------------
+
+
+def test_every_task_is_tailored_once(review: AdmissionReview, decide_with: DecideWith) -> None:
+    decision = decide_with(review, CHAIN)
+    assert decision.outcome == "patched"
+    after = patched(review, decision)
+    for node in after["spec"]["nodes"].values():
+        if node["kind"] in ("task", "array"):
+            template = template_at(after, node["id"])
+            assert labels(template)["cost-centre"] == "speech"
+            said = json.loads(template["metadata"]["metadata"]["annotations"][STAMP])
+            assert (said["task"], said["version"]) == (template["id"]["name"], "v1")
+    assert decide_with(again(review, after), CHAIN).outcome == "unchanged"
+
+
+def test_nodes_that_differ_have_templates_of_their_own(
+    review: AdmissionReview, decide_with: DecideWith
+) -> None:
+    before = object_of(review)
+    key = key_of(before, "zoo.train")
+    assert before["spec"]["nodes"]["big"]["task"] == inner(before)["nodes"]["n0"]["task"] == key
+    after = patched(review, decide_with(review, CHAIN))
+    big, other = template_at(after, "big"), template_at(after, "n0", inner(after))
+    assert labels(big)["big"] == "true"
+    assert "big" not in labels(other)
+    assert big["id"] == other["id"] == before["tasks"][key]["id"]
+    assert len(after["tasks"]) == len(before["tasks"]) + 1
+    for template in (big, other):
+        assert SPOT in template["k8sPod"]["podSpec"]["tolerations"]
+
+
+def test_nodes_that_do_not_differ_share_one(
+    review: AdmissionReview, decide_with: DecideWith
+) -> None:
+    after = patched(review, decide_with(review, "{enforce: [{use: labels, with: {set: {a: b}}}]}"))
+    assert after["tasks"].keys() == object_of(review)["tasks"].keys()
+
+
+def test_a_map_task_is_known_by_the_node_of_the_map(
+    review: AdmissionReview, decide_with: DecideWith
+) -> None:
+    chain = "{steps: [{use: labels, with: {set: {mapped: 'yes'}}, when: {node: n1}}]}"
+    after = patched(review, decide_with(review, chain))
+    assert labels(template_at(after, "n1")) == {"mapped": "yes"}
+    assert "mapped" not in labels(template_at(after, "n0"))
+
+
+def test_the_failure_node_is_a_node(review: AdmissionReview, decide_with: DecideWith) -> None:
+    obj = object_of(review)
+    obj["spec"]["onFailure"] = {**obj["spec"]["nodes"]["n0"], "id": "fn0"}
+    chain = "{steps: [{use: labels, with: {set: {last: 'yes'}}, when: {node: fn0}}]}"
+    after = patched(review, decide_with(review, chain))
+    assert labels(after["tasks"][after["spec"]["onFailure"]["task"]])["last"] == "yes"
+    assert "last" not in labels(template_at(after, "n0"))
+
+
+def test_what_is_known_of_an_execution(review: AdmissionReview, tailor_of: TailorOf) -> None:
+    tailor = tailor_of(
+        """
+chains:
+  this: {enforce: [{use: labels, with: {set: {a: b}}}]}
+select:
+  - when:
+      project: flytesnacks
+      domain: development
+      workflow: zoo.everything
+      execution: adm74pqlsdkn7dpj6mlj
+      namespace: flytesnacks-development
+      version: v1
+      task_type: pytorch
+      phase: launch
+      kind: PyTorchJob
+      inputs: {x: 3}
+    chain: this
+"""
+    )
+    decision = decide(review, tailor)
+    after = patched(review, decision)
+    changed = [task["id"]["name"] for task in after["tasks"].values() if labels(task).get("a")]
+    assert changed == ["zoo.torch_job"]
+
+
+def test_what_is_not_known_yet_waits_for_admit(
+    review: AdmissionReview, decide_with: DecideWith
+) -> None:
+    chain = "{steps: [{use: probe.said_by, with: {field: attempt}}], enforce: []}"
+    after = patched(review, decide_with(review, chain))
+    said = json.loads(template_at(after, "n0")["metadata"]["metadata"]["annotations"][STAMP])
+    assert (said["done"], said["deferred"]) == (0, ["probe.said_by"])
+
+
+# after serialize -------------------------------------------------------------------------------
+
+
+def test_the_result_is_todays_chain_whatever_was_baked_in(
+    review: AdmissionReview, tailor_of: TailorOf
+) -> None:
+    old = tailor_of(
+        """
+chains:
+  default:
+    defaults: [{use: priority_class, with: {name: old}}]
+    steps:
+      - {use: tolerations, with: {add: [{key: old, operator: Exists}]}}
+      - {use: env, with: {set: {OLD: "1"}}, when: {role: [primary, head, worker, master]}}
+      - {use: labels, with: {set: {team: old}}}
+"""
+    )
+    baked = registered(review, old)
+    assert "old" in json.dumps(baked["request"].get("object"))
+    new = tailor_of(f"chains:\n  default: {CHAIN}")
+    fresh, again_ = (patched(r, decide(r, new)) for r in (review, baked))
+    assert unstamped(again_["tasks"]) == unstamped(fresh["tasks"])
+    assert again_["spec"] == fresh["spec"]
+    assert "old" not in json.dumps(again_["tasks"])
+
+
+def test_the_same_chain_goes_on_at_the_first_deferred_step(
+    review: AdmissionReview, tailor_of: TailorOf
+) -> None:
+    tailor = tailor_of(f"chains:\n  default: {CHAIN}")
+    baked = registered(review, tailor)
+    said = json.loads(
+        object_of(baked)["tasks"][key_of(object_of(baked), "zoo.train")]["metadata"]["metadata"][
+            "annotations"
+        ][STAMP]
+    )
+    assert said["deferred"] == ["labels", "labels"]
+    decision = decide(baked, tailor)
+    assert decision.steps == ("labels",)
+    fresh = patched(review, decide(review, tailor))
+    resumed = patched(baked, decision)
+    for name, graph in (("big", "spec"), ("n0", "inner")):
+        one, two = (
+            template_at(obj, name, obj["spec"] if graph == "spec" else inner(obj))
+            for obj in (fresh, resumed)
+        )
+        assert {k: v for k, v in unstamped(two).items() if k != "config"} == {
+            k: v for k, v in unstamped(one).items() if k != "config"
+        }
+
+
+def test_a_chain_that_is_selected_no_more_is_undone(
+    review: AdmissionReview, tailor_of: TailorOf
+) -> None:
+    baked = registered(review, tailor_of(f"chains:\n  default: {CHAIN}"))
+    none = tailor_of("chains: {other: {steps: []}}\nselect: [{chain: null}]")
+    after = patched(baked, decide(baked, none))
+    assert after["tasks"] == object_of(review)["tasks"]
+
+
+def test_a_node_with_a_pod_of_its_own_is_left_to_admit(
+    review: AdmissionReview, decide_with: DecideWith
+) -> None:
+    obj = object_of(review)
+    obj["spec"]["nodes"]["big"]["podTemplate"] = {"pod_spec": {"containers": [{"name": "a"}]}}
+    after = patched(review, decide_with(review, CHAIN))
+    assert template_at(after, "big") == obj["tasks"][key_of(obj, "zoo.train")]
+    assert labels(template_at(after, "n0", inner(after)))["cost-centre"] == "speech"
+
+
+# what was compiled into nodes ------------------------------------------------------------------
+
+
+def test_attempts_follow_the_tasks_retries(
+    review: AdmissionReview, decide_with: DecideWith
+) -> None:
+    chain = "{steps: [{use: probe.retried, with: {times: 5}}]}"
+    obj = object_of(review)
+    obj["spec"]["nodes"]["n3"]["retry"] = {"minAttempts": 9}  # its own
+    assert obj["spec"]["nodes"]["big"]["retry"] == {"minAttempts": 3}
+    after = patched(review, decide_with(review, chain))
+    nodes = after["spec"]["nodes"]
+    assert nodes["big"]["retry"] == nodes["n0"]["retry"] == {"minAttempts": 6}
+    assert inner(after)["nodes"]["n0"]["retry"] == {"minAttempts": 6}
+    assert nodes["n1"]["array"]["SubNodeSpec"]["retry"] == {"minAttempts": 6}
+    assert nodes["n3"]["retry"] == {"minAttempts": 9}
+    none = patched(review, decide_with(review, "{steps: [{use: probe.retried, with: {times: 0}}]}"))
+    assert "retry" not in none["spec"]["nodes"]["big"]
+
+
+def test_a_nodes_own_gpus_are_of_the_resource_that_the_task_asks_for(
+    review: AdmissionReview, decide_with: DecideWith
+) -> None:
+    rest = "accelerators: {slice: {resource: nvidia.com/mig-1g.10gb}}"
+    chain = "{steps: [{use: gpu, with: {type: slice, count: 1}, when: {task: zoo.train}}]}"
+    after = patched(review, decide_with(review, chain, rest))
+    assert after["spec"]["nodes"]["big"]["resources"] == {
+        "limits": {"nvidia.com/mig-1g.10gb": "4"},
+        "requests": {"nvidia.com/mig-1g.10gb": "4"},
+    }
+
+
+# the execution's metadata ----------------------------------------------------------------------
+
+
+def test_the_executions_own_keys_are_named(
+    review: AdmissionReview, decide_with: DecideWith
+) -> None:
+    object_of(review)["metadata"]["annotations"] = {
+        "note": "mine",
+        STAMP: "forged",
+        EXECUTION_KEYS: "forged",
+    }
+    after = patched(review, decide_with(review, "{steps: []}"))
+    assert after["metadata"]["annotations"] == {
+        "note": "mine",
+        EXECUTION_KEYS: '{"labels":["team"],"annotations":["note"]}',
+    }
+
+
+def test_without_any_nothing_is_written(review: AdmissionReview, decide_with: DecideWith) -> None:
+    metadata = object_of(review)["metadata"]
+    del metadata["labels"]["team"]
+    assert patch_of(decide_with(review, "{steps: []}")) == []
+    metadata["annotations"] = {EXECUTION_KEYS: '{"labels":["team"]}'}
+    after = patched(review, decide_with(review, "{steps: []}"))
+    assert EXECUTION_KEYS not in after["metadata"].get("annotations", {})
+
+
+# what cannot be done ---------------------------------------------------------------------------
+
+
+def test_a_denial_names_task_and_node(review: AdmissionReview, decide_with: DecideWith) -> None:
+    step = "name: shm, use: shared_memory, with: {container: x}, when: {task: zoo.named_template}"
+    chain = f"{{enforce: [{{{step}}}]}}"
+    answer = answer_of(decide_with(review, chain))
+    assert not answer["allowed"]
+    assert answer["status"]["code"] == 422
+    for part in ("zoo.named_template", "node n4", "'shm'", "kubetailor.yaml:4:"):
+        assert part in answer["status"]["message"]
+
+
+def test_an_override_that_is_not_applied_is_refused(
+    review: AdmissionReview, decide_with: DecideWith
+) -> None:
+    object_of(review)["metadata"]["annotations"] = {"kubetailor.dev/override": "{}"}
+    answer = answer_of(decide_with(review, CHAIN))
+    assert "kubetailor.dev/override" in answer["status"]["message"]
+
+
+def test_an_offloaded_closure_is_left_to_admit(
+    review: AdmissionReview, decide_with: DecideWith
+) -> None:
+    obj = object_of(review)
+    for name in ("tasks", "spec", "subWorkflows"):
+        del obj[name]
+    obj["workflowClosureReference"] = "s3://flyte/closure.pb"
+    decision = decide_with(review, CHAIN)
+    assert decision.response["allowed"]
+    assert decision.offloaded
+    assert "offloaded" in decision.reason
+    after = patched(review, decision)
+    assert json.loads(after["metadata"]["annotations"][EXECUTION_KEYS]) == {"labels": ["team"]}
+
+
+def test_where_launch_is_not_installed_it_is_left_alone(
+    review: AdmissionReview, tailor_of: TailorOf
+) -> None:
+    tailor = tailor_of(f"chains:\n  default: {CHAIN}")
+    path = Path(tailor.config.file)
+    path.write_text(path.read_text().replace("[serialize, launch, admit]", "[serialize, admit]"))
+    found = Tailor.find(path, environ={})
+    assert found is not None
+    assert decide(review, found).outcome == "ignored"
