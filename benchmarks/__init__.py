@@ -1,0 +1,1 @@
+"""What kubetailor costs, as ratios measured side by side; see README.md."""
