@@ -115,18 +115,18 @@ class Draft:
             owned[id(node)] = node
         for key, wanted, place in _shapes(path, empty):
             child = node.get(key) if type(node) is dict else node[key]
-            if child is None:
+            if type(child) is wanted:
+                if id(child) in owned:
+                    node = child
+                    continue
+                child = child.copy()
+            elif child is None:
                 child = wanted()
-            elif not isinstance(child, wanted):
+            else:
                 name = "an object" if wanted is dict else "a list"
                 raise InvalidObjectError(
                     f"expected {name}, found {_type_name(child)}", field=dotted(place)
                 )
-            elif id(child) in owned:
-                node = child
-                continue
-            else:
-                child = child.copy()
             owned[id(child)] = node[key] = child
             node = child
         return node
