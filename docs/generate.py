@@ -72,7 +72,9 @@ def prose(text: str) -> str:
 
 def sections(doc: str) -> tuple[str, dict[str, dict[str, str]]]:
     """A Google-style docstring: its prose, and section -> name -> text."""
-    head, found, section, name = [], {}, "", ""  # type: ignore[var-annotated]
+    head: list[str] = []
+    found: dict[str, dict[str, str]] = {}
+    section = name = ""
     for line in inspect.cleandoc(doc).splitlines():
         if match := re.fullmatch(r"(Args|Attributes|Raises|Returns|Example):", line):
             section = match[1]
@@ -351,7 +353,7 @@ def verbs() -> str:
 
 
 HIDDEN = {
-    Pod: {"move", "peek", "where"},
+    Pod: {"move", "peek", "serving", "where"},
     Container: set[str](),
     Workload: {"commit", "metadata", "metadata_at", "note_write", "reset"},
 }

@@ -1,6 +1,6 @@
 """The transformers that come with kubetailor, and the accelerators that it knows.
 
-They are registered as any plugin's are, and use the verbs that everyone has.
+They are registered as any plugin's are, and change objects by the verbs that everyone has.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from kubetailor.registry import Workload, transformer
 from kubetailor.transformers.labels import targets
+from kubetailor.transformers.names import Key
 from kubetailor.transformers.types import OnObject, String, names_to_remove
 
 __all__ = ["annotate"]
@@ -16,7 +17,7 @@ __all__ = ["annotate"]
 def annotate(
     workload: Workload,
     *,
-    set: dict[str, String] | None = None,
+    set: dict[Key, String] | None = None,
     remove: list[str] | None = None,
     on: list[OnObject] | None = None,
 ) -> None:

@@ -36,4 +36,4 @@ def env(
         if isinstance(value, str):
             target.set_env(name, value)
         else:
-            target.set_env(name, value_from=value["valueFrom"])
+            target.set_env(name, value_from=dict(value["valueFrom"]))

@@ -19,7 +19,6 @@ from kubetailor.registry import (
     ConflictError,
     Container,
     DeferError,
-    KubetailorError,
     Pod,
     Selection,
     Workload,
@@ -179,7 +178,7 @@ class _Swap:
                 else all(map(is_slice_resource, asked))
             )
             if len(asked) != 1 or was_slice != self.catalogue.require(self.name).is_slice:
-                raise KubetailorError(
+                raise CannotChangeError(
                     f"`count` must be given: {container.name} asks for "
                     f"{', '.join(f'{number} {name}' for name, number in asked.items())}, of which "
                     f"{self.name} is another kind",

@@ -12,7 +12,7 @@ from kubetailor.registry import Pod, transformer
 __all__ = ["image"]
 
 
-@transformer
+@transformer(replicas=True)
 def image(
     pod: Pod,
     *,

@@ -6,6 +6,7 @@ https://kueue.sigs.k8s.io/docs/tasks/run/
 from __future__ import annotations
 
 from kubetailor.registry import CannotChangeError, Workload, transformer
+from kubetailor.transformers.names import Name
 
 __all__ = ["kueue"]
 
@@ -14,7 +15,7 @@ PRIORITY = "kueue.x-k8s.io/priority-class"
 
 
 @transformer(atomic=True)
-def kueue(workload: Workload, *, queue: str, priority_class: str | None = None) -> None:
+def kueue(workload: Workload, *, queue: Name, priority_class: Name | None = None) -> None:
     """Send the workload through a queue of Kueue.
 
     The label goes on the object that Kueue manages, never on its pods: there, Kueue would take

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from kubetailor.registry import InvalidObjectError, Pod, Workload, transformer
+from kubetailor.transformers.names import LabelKey
 from kubetailor.transformers.types import OnObject, String, names_to_remove
 from kubetailor.workloads.names import check_label_value
 
@@ -25,7 +26,7 @@ _ENDS = "-_."
 def labels(
     workload: Workload,
     *,
-    set: dict[str, String] | None = None,
+    set: dict[LabelKey, String] | None = None,
     remove: list[str] | None = None,
     on: list[OnObject] | None = None,
     on_invalid: Literal["error", "sanitize", "hash"] = "error",

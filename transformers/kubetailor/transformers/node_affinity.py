@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import get_args
 
 from kubetailor.registry import Pod, transformer
-from kubetailor.transformers.types import NodeOperator, NodeRequirement
+from kubetailor.transformers.types import NodeOperator, Requirement
 
 __all__ = ["node_affinity"]
 
 
 @transformer
 def node_affinity(
-    pod: Pod, *, require: list[NodeRequirement] | None = None, remove: list[str] | None = None
+    pod: Pod, *, require: list[Requirement] | None = None, remove: list[str] | None = None
 ) -> None:
     """Require nodes by expressions, in every term of the required node affinity.
 

@@ -6,7 +6,8 @@ https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/
 from __future__ import annotations
 
 from kubetailor.registry import Pod, transformer
-from kubetailor.transformers.types import String, names_to_remove
+from kubetailor.transformers.names import Key, LabelValue
+from kubetailor.transformers.types import names_to_remove
 
 __all__ = ["node_selector"]
 
@@ -15,7 +16,7 @@ __all__ = ["node_selector"]
 def node_selector(
     pod: Pod,
     *,
-    set: dict[str, String] | None = None,
+    set: dict[Key, LabelValue] | None = None,
     remove: list[str] | None = None,
     only_if_empty: bool = False,
 ) -> None:

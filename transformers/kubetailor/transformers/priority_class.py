@@ -6,6 +6,7 @@ https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/
 from __future__ import annotations
 
 from kubetailor.registry import Pod, transformer
+from kubetailor.transformers.names import Name
 
 __all__ = ["priority_class"]
 
@@ -14,7 +15,7 @@ _DERIVED = ("priority", "preemptionPolicy")
 
 
 @transformer
-def priority_class(pod: Pod, *, name: str) -> None:
+def priority_class(pod: Pod, *, name: Name) -> None:
     """Set the priority class of the pods.
 
     Args:

@@ -26,6 +26,7 @@ __all__ = [
     "NodeRequirement",
     "OnObject",
     "Quantity",
+    "Requirement",
     "Toleration",
     "TolerationMatch",
 ]
@@ -116,11 +117,46 @@ class NodeRequirement(TypedDict):
     values: NotRequired[list[String]]
 
 
+def _fitting(requirement: NodeRequirement) -> NodeRequirement:
+    """https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#NodeSelectorRequirement."""
+    operator, values = requirement["operator"], requirement.get("values", [])
+    least, most = _VALUES[operator]
+    if not least <= len(values) <= most:
+        takes = {0: "no values", 1: "one value"}.get(most, "at least one value")
+        raise ValueError(f"the operator {operator} takes {takes}, found {values!r}")
+    return requirement
+
+
+_VALUES = {
+    "In": (1, 1000),
+    "NotIn": (1, 1000),
+    "Exists": (0, 0),
+    "DoesNotExist": (0, 0),
+    "Gt": (1, 1),
+    "Lt": (1, 1),
+}
+
+
+Requirement = Annotated[NodeRequirement, AfterValidator(_fitting)]
+"""A NodeSelectorRequirement with as many values as its operator takes."""
+
+
+@_strict
+class EnvVarSource(TypedDict):
+    """An EnvVarSource, as Kubernetes writes it: one of these."""
+
+    configMapKeyRef: NotRequired[dict[str, Any]]
+    fieldRef: NotRequired[dict[str, Any]]
+    fileKeyRef: NotRequired[dict[str, Any]]
+    resourceFieldRef: NotRequired[dict[str, Any]]
+    secretKeyRef: NotRequired[dict[str, Any]]
+
+
 @_strict
 class EnvValueFrom(TypedDict):
     """The value of a variable that comes from elsewhere."""
 
-    valueFrom: dict[str, Any]
+    valueFrom: EnvVarSource
 
 
 EnvValue = String | EnvValueFrom

@@ -21,6 +21,7 @@ from kubetailor.workloads.errors import (
     nearest,
 )
 from kubetailor.workloads.kinds import KINDS, Kind, KindTable, PodPath
+from kubetailor.workloads.plain import check_json
 from kubetailor.workloads.pod import Pod
 from kubetailor.workloads.quantity import parse_quantity, same_quantity
 from kubetailor.workloads.spark import SPARK_APPLICATION
@@ -50,6 +51,7 @@ __all__ = [
     "UnknownKindError",
     "Workload",
     "apply_ops",
+    "check_json",
     "deep_copy",
     "diff",
     "dotted",

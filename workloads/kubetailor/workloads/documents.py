@@ -24,6 +24,9 @@ MAX_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 100
 MAX_NODES = 2_000_000  # after aliases are expanded
 
+_WHOLE = 2.0**53
+"""Below it every whole float is an integer exactly."""
+
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 _BaseLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -70,7 +73,7 @@ for _tag, _pattern, _first in (
     ),
     (
         "int",
-        r"[-+]?0b[01_]+|[-+]?0x[0-9a-fA-F_]+|[-+]?0o?[0-7_]+|[-+]?(0|[1-9][0-9_]*)",
+        r"[-+]?0b[01_]+|[-+]?0x[0-9a-fA-F][0-9a-fA-F_]*|[-+]?0o?[0-7_]+|[-+]?(0|[1-9][0-9_]*)",
         "-+0123456789",
     ),
     (
@@ -95,11 +98,13 @@ def _int(text: str) -> int:
     return -int(digits, 0) if text.startswith("-") else int(digits, 0)
 
 
-def _float(text: str) -> float:
+def _float(text: str) -> float | int:
+    """A number that is no integer by its form; `1e3` and `08` are whole, as kubectl prints them."""
     found = float(text.replace("_", "").lower().replace(".inf", "inf").replace(".nan", "nan"))
     if not math.isfinite(found):
         raise ValueError(f"{text} has no form in JSON")
-    return found
+    whole = "." not in text and found.is_integer() and abs(found) < _WHOLE
+    return int(found) if whole else found
 
 
 _SCALARS: Mapping[str, Callable[[str], Json]] = {
@@ -232,7 +237,7 @@ def _json_values(text: str) -> Iterator[tuple[int, Json]]:
     """The (line, value) of each JSON text, one after another as kubectl takes them."""
     decoder = json.JSONDecoder(parse_constant=_no_constant, parse_float=_float)
     position, line = 0, 1
-    while (start := _SPACE.match(text, position).end()) < len(text):  # type: ignore[union-attr]
+    while (start := _SPACE.match(text, position).end()) < len(text):  # type: ignore[union-attr]  # it matches nothing too
         line += text.count("\n", position, start)
         value, position = decoder.raw_decode(text, start)
         yield line, value

@@ -114,7 +114,7 @@ class Draft:
             node = self.root = node.copy()
             owned[id(node)] = node
         for key, wanted, place in _shapes(path, empty):
-            child = node.get(key) if type(node) is dict else node[key]
+            child: Json = node.get(key) if type(node) is dict else node[key]
             if type(child) is wanted:
                 if id(child) in owned:
                     node = child

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 __all__ = [
     "CannotChangeError",
@@ -50,22 +50,29 @@ class UnknownKindError(KubetailorError):
     """No row of the kinds table says where this kind keeps its pods."""
 
 
-def nearest(name: str, names: Iterable[str], *, what: str = "known") -> str:
-    """The end of an error message: the closest of `names`, else the first few.
+_FEW = 10
+"""As many names are said; of more, the first."""
+
+
+def nearest(
+    name: str, names: Iterable[str], *, what: str = "known", listing: str | None = None
+) -> str:
+    """The end of an error message: the closest of `names`, and all if they are few.
 
     Args:
         name: what was given.
         names: what is allowed.
         what: how to call them, such as "known transformers".
+        listing: the command that lists them all, for when they are many.
     """
     names = sorted(set(names))
-    if close := difflib.get_close_matches(name, names, n=3, cutoff=0.6):
-        return f"did you mean {_listed(close)}? ({what}: {_listed(names)})"
-    return f"{what}: {_listed(names)}"
-
-
-def _listed(names: Sequence[str], limit: int = 40) -> str:
-    if not names:
-        return "none"
-    more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more
+    many = len(names) > _FEW
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    parts = [f"did you mean {', '.join(close)}?"] if close else []
+    if not (close and many):
+        more = f" and {len(names) - _FEW} more" if many else ""
+        listed = f"{what}: {', '.join(names[:_FEW]) or 'none'}{more}"
+        parts.append(f"({listed})" if close else listed)
+    if many and listing:
+        parts.append(f"(`{listing}` lists all {len(names)})")
+    return " ".join(parts)

@@ -20,7 +20,6 @@ __all__ = [
     "env_position",
     "env_references",
     "find",
-    "identity_of",
     "mount_path",
     "toleration_key",
 ]
@@ -74,12 +73,6 @@ IDENTITY: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     ),
 }
 """Field name of a list -> the identity of one of its entries."""
-
-
-def identity_of(field: str, entry: Json) -> Any:
-    """The identity of an entry of the list `field`; None where entries have none."""
-    key = IDENTITY.get(field)
-    return key(entry) if key is not None and isinstance(entry, dict) else None
 
 
 def find(field: str, entries: Iterable[Json], wanted: Mapping[str, Any]) -> int | None:

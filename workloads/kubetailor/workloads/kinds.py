@@ -73,6 +73,15 @@ def _keys(path: str) -> tuple[str, ...]:
     return tuple(path.split(".")) if path else ()
 
 
+_IDENTITY: tuple[Path, ...] = (
+    ("apiVersion",),
+    ("kind",),
+    ("metadata", "name"),
+    ("metadata", "generateName"),
+    ("metadata", "namespace"),
+)
+
+
 @dataclass(frozen=True)
 class Kind:
     """One row: a kind of workload.
@@ -85,7 +94,6 @@ class Kind:
         queue: whether Kueue manages such objects, so that its queue label belongs on them
             (https://kueue.sigs.k8s.io/docs/tasks/run/).
         suspend: the path of the field that Kueue suspends it by, if it has one.
-        copies_labels: whether the operator copies the object's labels to its pods.
     """
 
     name: str
@@ -94,7 +102,11 @@ class Kind:
     metadata: Path = ("metadata",)
     queue: bool = False
     suspend: Path | None = None
-    copies_labels: bool = False
+
+    @property
+    def identity(self) -> tuple[Path, ...]:
+        """The paths of what makes an object this one and no other; no step may change it."""
+        return _IDENTITY
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -175,9 +187,18 @@ def _kubeflow(name: str, field: str, *containers: str) -> Kind:
     )
 
 
+def _apps(name: str, *, queue: bool = False) -> Kind:
+    return Kind(name, "apps", (PodPath("primary", _TEMPLATE),), queue=queue)
+
+
 KINDS: tuple[Kind, ...] = (
     Kind("Pod", "", (PodPath("primary"),), queue=True),
     Kind("PodTemplate", "", (PodPath("primary", "template"),)),
+    _apps("Deployment", queue=True),
+    _apps("StatefulSet", queue=True),
+    _apps("DaemonSet"),
+    _apps("ReplicaSet"),
+    Kind("CronJob", "batch", (PodPath("primary", "spec.jobTemplate.spec.template"),)),
     Kind("Job", "batch", (PodPath("primary", _TEMPLATE),), queue=True, suspend=("spec", "suspend")),
     _kubeflow("PyTorchJob", "pytorchReplicaSpecs", "pytorch"),
     _kubeflow("TFJob", "tfReplicaSpecs", "tensorflow"),
@@ -193,6 +214,7 @@ KINDS: tuple[Kind, ...] = (
         suspend=("spec", "suspend"),
     ),
     Kind("RayCluster", "ray.io", _ray("spec"), queue=True, suspend=("spec", "suspend")),
+    Kind("RayService", "ray.io", _ray("spec.rayClusterConfig"), queue=True),
     Kind(
         "DaskJob",
         "kubernetes.dask.org",
@@ -200,9 +222,8 @@ KINDS: tuple[Kind, ...] = (
             PodPath("job-runner", "spec.job", metadata=None, primary=("job",)),
             *_dask("spec.cluster.spec"),
         ),
-        copies_labels=True,
     ),
-    Kind("DaskCluster", "kubernetes.dask.org", _dask("spec"), copies_labels=True),
+    Kind("DaskCluster", "kubernetes.dask.org", _dask("spec")),
     Kind(
         "JobSet",
         "jobset.x-k8s.io",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubetailor.workloads.draft import Draft, Json, JsonMap, Path, dotted, same
-from kubetailor.workloads.errors import CannotChangeError, ConflictError
+from kubetailor.workloads.errors import CannotChangeError, ConflictError, InvalidObjectError
 from kubetailor.workloads.identity import IDENTITY, env_position, find, mount_path
 
 __all__ = ["merge"]
@@ -35,29 +35,43 @@ def merge(draft: Draft, path: Path, patch: JsonMap, *, replace: bool = False) ->
     Raises:
         ConflictError: an entry of the same identity has other content, and not `replace`.
         CannotChangeError: a container that is not there, given without an image.
+        InvalidObjectError: a map is given for a list, or the other way round.
     """
     for key, value in patch.items():
         place = (*path, key)
         there = draft.get(place)
         if value is None:
             draft.drop(place)
+            continue
+        if key in IDENTITY:
+            _check_entries(value, place)
+        keyed = key in _CONTAINERS or (key in IDENTITY and isinstance(there, list))
+        if keyed and value:
+            _merge_list(draft, place, key, value, replace)
         elif isinstance(value, dict) and isinstance(there, dict):
             merge(draft, place, value, replace=replace)
-        elif isinstance(value, list) and key in IDENTITY and isinstance(there, list) and value:
-            _merge_list(draft, place, key, value, replace)
         elif not same(there, value):
             draft.edit(path)[key] = _without_nulls(value)
 
 
+def _check_entries(patch: Json, path: Path) -> None:
+    """The value for a list whose entries have an identity: a list of objects."""
+    if not isinstance(patch, list) or not all(isinstance(entry, dict) for entry in patch):
+        raise InvalidObjectError(
+            f"the patch must have a list of objects, found {patch!r}", field=dotted(path)
+        )
+
+
 def _merge_list(draft: Draft, path: Path, field: str, patch: list[Any], replace: bool) -> None:
     for entry in patch:
-        entries = draft.get(path)
-        index = find(field, entries, entry) if isinstance(entry, dict) else None
+        entries = draft.get(path) or []
+        index = find(field, entries, entry)
         if index is None:
-            if field in _CONTAINERS and "image" not in (entry or {}):
+            if field in _CONTAINERS and "image" not in entry:
                 names = ", ".join(str(item.get("name")) for item in entries)
                 raise CannotChangeError(
-                    f"no container {entry.get('name')!r} to patch; the containers are {names}",
+                    f"no container {entry.get('name')!r} to patch; the containers are "
+                    f"{names or 'none'}",
                     field=dotted(path),
                 )
             place = env_position(entries, entry) if field == "env" else len(entries)

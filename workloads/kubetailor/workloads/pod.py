@@ -97,6 +97,19 @@ class Pod:
         """Follow the pod spec to another place in the object."""
         self._draft, self._path, self._metadata = draft, path, metadata
 
+    def serving(self, role: str) -> Pod:
+        """This pod as one of its roles alone sees it."""
+        return Pod(
+            self.workload,
+            self._draft,
+            self._path,
+            roles=(role,),
+            metadata=self._metadata,
+            primary_names=self._primary_names,
+            base=self.base,
+            is_replica=self.is_replica,
+        )
+
     @property
     def role(self) -> str:
         """The role, or the roles joined by "/"."""
@@ -391,12 +404,6 @@ class Pod:
     def unrequire_node(self, key: str, operator: str | None = None) -> None:
         """Remove the requirements on a node label from every term."""
         remove_requirement(self._draft, self._path, key, operator)
-
-    @property
-    def node_terms(self) -> list[JsonMap]:
-        """The terms of the required node affinity, as copies: ORed, each of ANDed expressions."""
-        found: list[JsonMap] = deep_copy(terms_of(self._draft, self._path))
-        return found
 
     def set_node_terms(self, terms: Iterable[JsonMap]) -> None:
         """Let these be the terms; none at all takes the required node affinity off."""

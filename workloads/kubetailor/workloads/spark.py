@@ -182,5 +182,4 @@ SPARK_APPLICATION = SparkKind(
     "sparkoperator.k8s.io",
     queue=True,
     suspend=("spec", "suspend"),
-    copies_labels=True,
 )

@@ -65,7 +65,7 @@ def container_as_pod(container: JsonMap) -> JsonMap:
         "image": container.get("image"),
         "command": list(container.get("command") or []),
     }
-    if "args" in container:  # a ContainerTask without `arguments` has none
+    if container.get("args") is not None:  # a ContainerTask without `arguments` has none
         entry["args"] = list(container["args"])
     resources = _resources_as_maps(container.get("resources"))
     if resources["limits"] or resources["requests"]:
@@ -81,9 +81,18 @@ def as_pod_task(template: JsonMap, later: JsonMap) -> JsonMap:
     container = template.get("container")
     if not isinstance(container, dict) or "container" in later or "k8sPod" not in later:
         return template
-    rest = {key: value for key, value in template.items() if key != "container"}
     config = {**(template.get("config") or {}), "primary_container_name": PRIMARY}
-    return {**rest, "config": config, "k8sPod": container_as_pod(container)}
+    found = {**_with_pod(template, container_as_pod(container)), "config": config}
+    order = [*(key for key in later if key in found), *found]
+    return {key: found[key] for key in order}
+
+
+def _with_pod(template: JsonMap, pod: JsonMap) -> JsonMap:
+    """A template with a pod where its container was."""
+    return {
+        **{("k8sPod" if key == "container" else key): value for key, value in template.items()},
+        "k8sPod": pod,
+    }
 
 
 class ContainerTarget:
@@ -119,8 +128,9 @@ class ContainerTarget:
                 field="container",
             )
         template = draft.edit(())
-        del template["container"]
-        template["k8sPod"] = after
+        moved = _with_pod(template, after)
+        template.clear()
+        template.update(moved)
         draft.edit(("config",))["primary_container_name"] = PRIMARY
         self.moved(draft)
         self.draft.close()
@@ -149,11 +159,19 @@ class ContainerTarget:
             if entry.get(field) is not before.get(field):
                 new[field] = entry.get(field)
         if entry.get("env") is not before.get("env"):
-            new["env"] = [{"key": e["name"], "value": e["value"]} for e in entry.get("env") or []]
+            there = {e.get("key"): e for e in container.get("env") or []}
+            new["env"] = [_env_entry(e, there.get(e["name"], {})) for e in entry.get("env") or []]
         if entry.get("resources") is not before.get("resources"):
             new["resources"] = _resources_as_entries(
                 entry.get("resources") or {}, container.get("resources")
             )
+
+
+def _env_entry(entry: JsonMap, there: JsonMap) -> JsonMap:
+    """A pod's env entry as a task has it; as it was written, if it says the same."""
+    if there and there.get("value", "") == entry["value"]:
+        return there
+    return {"key": entry["name"], "value": entry["value"]}
 
 
 class ReplicaTarget:

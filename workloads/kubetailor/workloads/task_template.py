@@ -18,7 +18,12 @@ from kubetailor.workloads.errors import CannotChangeError
 from kubetailor.workloads.kinds import Kind
 from kubetailor.workloads.metadata import MapName, Metadata
 from kubetailor.workloads.pod import Pod
-from kubetailor.workloads.task_target import ContainerTarget, ReplicaTarget, container_as_pod
+from kubetailor.workloads.task_target import (
+    PRIMARY,
+    ContainerTarget,
+    ReplicaTarget,
+    container_as_pod,
+)
 
 if TYPE_CHECKING:
     from kubetailor.workloads.workload import Workload
@@ -82,6 +87,11 @@ class TaskTemplateKind(Kind):
     """The row of the Flyte TaskTemplate."""
 
     @property
+    def identity(self) -> tuple[Path, ...]:
+        """Its id and its type."""
+        return ("id",), ("type",)
+
+    @property
     def roles(self) -> tuple[str, ...]:
         """The roles of all types of task."""
         types = ("container", *_KINDS)
@@ -119,11 +129,19 @@ class TaskTemplateKind(Kind):
         if after.get("type") != "spark":
             return
         old, new = _pod_spec(before), _pod_spec(after)
-        pairs = [(old, new, _SPARK_READS, "podSpec")]
-        if old.get("containers") and new.get("containers"):
-            pairs.append(
-                (old["containers"][0], new["containers"][0], _SPARK_CONTAINER, "container")
-            )
+        primary = str((after.get("config") or {}).get("primary_container_name") or PRIMARY)
+        was, now = _by_name(old), _by_name(new)
+        for name in {**was, **now}:
+            if name != primary and not same(was.get(name), now.get(name)):
+                raise CannotChangeError(
+                    f"the container {name!r} is not read by Flyte's Spark plugin; it reads the "
+                    f"primary one, {primary!r}",
+                    field="podSpec.containers",
+                )
+        pairs = (
+            (old, new, _SPARK_READS, "podSpec"),
+            (was.get(primary, {}), now.get(primary, {}), _SPARK_CONTAINER, "container"),
+        )
         for had, has, reads, where in pairs:
             for name in {**had, **has}:
                 if name not in reads and not same(had.get(name), has.get(name)):
@@ -212,6 +230,10 @@ def _pod_spec(root: JsonMap) -> JsonMap:
     container = root.get("container")
     pod = container_as_pod(container) if isinstance(container, dict) else root.get("k8sPod")
     return (pod or {}).get("podSpec") or {}
+
+
+def _by_name(spec: JsonMap) -> dict[str, JsonMap]:
+    return {str(c.get("name")): c for c in spec.get("containers") or [] if isinstance(c, dict)}
 
 
 def _roles(root: JsonMap) -> Iterator[str]:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 from kubetailor.workloads.diff import apply_ops, diff
-from kubetailor.workloads.draft import Draft, Json, JsonMap, Key, Path, deep_copy, dotted
+from kubetailor.workloads.draft import Draft, Json, JsonMap, Key, Path, deep_copy, dotted, same
+from kubetailor.workloads.errors import InvalidObjectError
 from kubetailor.workloads.kinds import Kind
 from kubetailor.workloads.merge import merge
 from kubetailor.workloads.metadata import Metadata
@@ -40,7 +41,7 @@ class Workload:
         kind: its row in the kinds table.
         draft: the object under change.
         notes: what verbs noticed since the host last took them.
-        writer: who is writing now: (layer, step name).
+        writer: who is writing now: (layer, step name, which of the steps of that name).
         is_child: whether its controller is a workload too.
     """
 
@@ -70,11 +71,11 @@ class Workload:
         self._committed = obj
         self.notes: list[Note] = []
         self.converted: list[Converted] = []
-        self.writer: tuple[str, str] = ("", "")
+        self.writer: tuple[str, str, int] = ("", "", 0)
         self.is_child: bool = is_child
         self._pods: tuple[Pod, ...] | None = None
         self._metadata: Metadata | None = None
-        self._writers: dict[Path, tuple[tuple[str, str], Json]] = {}
+        self._writers: dict[Path, tuple[tuple[str, str, int], Json]] = {}
 
     def __repr__(self) -> str:
         return f"Workload({self.kind_name} {self.name})"
@@ -105,6 +106,11 @@ class Workload:
         if not isinstance(metadata, dict):
             return ""
         return str(metadata.get("name") or metadata.get("generateName") or "")
+
+    @property
+    def title(self) -> str:
+        """What messages call it: ``PyTorchJob train``, or ``task pipelines.train.fit``."""
+        return f"{'task' if self.is_task_template else self.kind_name} {self.name}".strip()
 
     @property
     def namespace(self) -> str | None:
@@ -222,11 +228,12 @@ class Workload:
     def note_write(self, place: Path, key: Path, new: Json, old: Json) -> None:
         """Remember who wrote a scalar; two steps of one layer that differ are told to the user."""
         path = place + key
-        (layer, step), (writer, written) = self.writer, self._writers.get(path, (self.writer, None))
+        layer, step, _ = self.writer
+        writer, written = self._writers.get(path, (self.writer, None))
         # What is there now may be another's, where the earlier step was taken back.
-        if writer[0] == layer and writer[1] != step and old == written and old != new:
+        if writer[0] == layer and writer != self.writer and old == written and old != new:
             self.warn(
-                f"{key[-1]}: {layer} {step!r} sets {_shown(new)}, where {writer[1]!r} set "
+                f"{key[-1]}: step {step!r} sets {_shown(new)}, where {writer[1]!r} set "
                 f"{_shown(old)}; the later one wins",
                 dotted(path),
             )
@@ -238,9 +245,26 @@ class Workload:
             pod.write_back(self.draft)
         root = self.draft.checkpoint()
         if root is not self._committed:
+            self._check_identity(self._committed, root)
             self.kind.check_change(self._committed, root)
             self._committed = root
         return root
+
+    def _check_identity(self, before: JsonMap, after: JsonMap) -> None:
+        for path in self.kind.identity:
+            old: Json = before
+            new: Json = after
+            for key in path:
+                old = old.get(key) if isinstance(old, dict) else None
+                new = new.get(key) if isinstance(new, dict) else None
+                if old is new:
+                    break
+            if not same(old, new):
+                raise InvalidObjectError(
+                    f"a step may not change what the object is: {dotted(path)} was {_shown(old)} "
+                    f"and would be {_shown(new)}",
+                    field=dotted(path),
+                )
 
     def reset(self, root: JsonMap) -> None:
         """Go to another version of the object."""
