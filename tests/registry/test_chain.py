@@ -14,6 +14,7 @@ from kubetailor.registry.context import FIELDS, UNKNOWN, parse_task_fields
 from kubetailor.registry.errors import DeferError
 from kubetailor.registry.fill import additions
 from kubetailor.registry.testing import TailorBench
+from kubetailor.workloads import InvalidObjectError, UnknownKindError
 
 POD: dict[str, Any] = {
     "apiVersion": "v1",
@@ -61,7 +62,6 @@ def test_none_is_known_to_be_absent_and_unknown_defers() -> None:
         assert task.peek(field) is UNKNOWN
         with pytest.raises(DeferError, match=field):
             getattr(task, field)
-    assert task.having(domain="d").domain == "d"
     assert task.labels == task.annotations == {}
     with pytest.raises(TypeError, match="no field domian"):
         TaskContext("admit", domian="x")
@@ -167,15 +167,35 @@ def test_a_transformer_that_reads_what_is_not_known_defers_and_leaves_no_half_of
         assert "half" not in str(last.after)
 
 
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (["select"], "select waits for the phase admit: domain is not known yet"),
+        (["select", "b"], "select, b wait for the phase admit: domain is not known yet"),
+    ],
+)
+def test_steps_that_wait_are_named_whatever_their_name(
+    tailor: TailorBench, names: list[str], text: str
+) -> None:
+    steps = ", ".join(f"{{use: env, name: {name}, when: {{domain: p}}}}" for name in names)
+    chain = tailor.chain(f"phases: [serialize, admit]\nchains: {{default: {{steps: [{steps}]}}}}")
+    result = chain.run(POD, "serialize").result
+    assert (list(result.deferred), result.unselected, result.notice) == (names, False, text)
+
+
 def test_a_select_that_cannot_be_decided_makes_the_whole_chain_wait(tailor: TailorBench) -> None:
     text = "{}\nchains: {{default: {{steps: [{{use: env, with: {{set: {{A: x}}}}}}]}}}}\nselect: [{{when: {{domain: p}}, chain: default}}]"
     chain = tailor.chain(text.format("phases: [serialize, admit]"))
     outcome = chain.run(POD, "serialize")
     outcome.assert_unchanged()
     assert (outcome.deferred, outcome.result.until, outcome.result.unknown) == (
-        ("select",),
+        (),
         "admit",
         "domain",
+    )
+    assert outcome.result.unselected
+    assert outcome.result.notice == (
+        "the whole chain waits for the phase admit: domain is not known yet"
     )
     assert chain.run(POD, "serialize", domain="p").result.changed
     chain.run(POD, "admit").assert_unchanged()
@@ -319,7 +339,7 @@ def test_the_later_of_two_steps_wins_and_both_are_named(tailor: TailorBench) -> 
     assert all(outcome.after == outcomes[0].after for outcome in outcomes)
     assert outcomes[0]["spec.nodeSelector"] == {"z": "b"}
     assert outcomes[0].warnings == [
-        "step 'second': z: steps 'second' sets 'b', where 'first' set 'a'; the later one wins (spec.nodeSelector.z)"
+        "step 'second': z: step 'second' sets 'b', where 'first' set 'a'; the later one wins (spec.nodeSelector.z)"
     ]
     assert [(c.step, c.op, c.old, c.new) for c in outcomes[0].changes] == [
         ("first", "add", None, {"z": "a"}),
@@ -459,7 +479,7 @@ def test_flytes_own_labels_are_safe_from_patches_too(tailor: TailorBench) -> Non
 
 def test_bad_transformers_are_named_with_their_line(tailor: TailorBench) -> None:
     def raises(pod: Pod) -> None:
-        {}["nope"]  # type: ignore[index]
+        raise KeyError("nope")
 
     def returns(pod: Pod) -> Any:
         return pod.tolerations
@@ -545,11 +565,11 @@ def test_an_object_of_no_known_kind_passes_unless_it_holds_containers(tailor: Ta
         "spec": {"parts": [{"template": {"containers": []}}]},
     }
     with pytest.raises(
-        Exception,
+        UnknownKindError,
         match=r"kind Run of acme.io/v1 is not known, and it holds containers.*register_kinds",
     ):
         chain.run(unknown)
-    with pytest.raises(Exception, match="needs `apiVersion` and `kind`"):
+    with pytest.raises(InvalidObjectError, match="needs `apiVersion` and `kind`"):
         chain.run({"spec": {}})
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from kubetailor.registry import ConfigError, PluginError, TaskContext
 from kubetailor.registry.config import Config
+from kubetailor.registry.context import known_of_template
 from kubetailor.registry.load import load_config
 from kubetailor.registry.location import find_config
 from kubetailor.registry.tailor import Tailor
@@ -132,7 +133,9 @@ def test_the_config_is_found_upwards(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(inner)
     given = tmp_path / "given.yaml"
     given.write_text("chains: {default: {}}")
-    assert Tailor.find(environ={}).config.file == str(tmp_path / "kubetailor.yaml")  # type: ignore[union-attr]
+    found = Tailor.find(environ={})
+    assert found is not None
+    assert found.config.file == str(tmp_path / "kubetailor.yaml")
     by_env = Tailor.find(environ={"KUBETAILOR_CONFIG": str(given)})
     assert by_env is not None
     assert by_env.config.file == str(given)
@@ -154,6 +157,32 @@ def test_the_config_is_found_upwards(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ):
         with pytest.raises(ConfigError, match=message):
             Tailor.find(environ=environ)
+
+
+def test_what_the_user_says_of_every_task_beats_what_a_host_knows(load: Any) -> None:
+    config = load("chains: {a: {}, b: {}}\nselect: [{when: {domain: d}, chain: a}, {chain: null}]")
+    task = Tailor(config, fields={"domain": "d"}).task("serialize", domain="other", task="t")
+    assert (task.phase, task.domain, task.task) == ("serialize", "d", "t")
+    for forced, domain, chain in ((None, "d", "a"), (None, "x", None), ("b", "x", "b")):
+        tailor = Tailor(config, forced)
+        found = tailor.chain_of(tailor.task("admit", domain=domain), workload())
+        assert (found and found.name) == chain
+
+
+@pytest.mark.parametrize(
+    ("template", "known"),
+    [
+        ({}, {"task": None, "task_type": None}),
+        ({"id": "a", "type": "t"}, {"task": None, "task_type": "t"}),
+        ({"id": {"name": "", "domain": "", "version": None}}, {"task": "", "task_type": None}),
+        (
+            {"id": {"name": "n", "project": "p", "domain": "d", "version": "v"}, "type": "t"},
+            {"project": "p", "domain": "d", "version": "v", "task": "n", "task_type": "t"},
+        ),
+    ],
+)
+def test_what_a_task_template_says_of_its_task(template: Any, known: Any) -> None:
+    assert known_of_template(template) == known
 
 
 # ------------------------------------------------------------------------------------------- faults
@@ -296,10 +325,9 @@ def test_faults_of_plugins_are_all_told(load: Any, tmp_path: Path) -> None:
     assert "No module named 'nope_nope'" in text
     assert f"{tmp_path / 'broken.py'}:1" in text
     assert "plugin 'syntax': cannot be loaded" in text
-    assert (
-        "plugin 'no_such_module': cannot be loaded from no_such_module: ModuleNotFoundError" in text
-    )
-    assert "plugin 'gone': cannot be loaded" in text
+    assert "kubetailor.yaml:1:35: plugin 'no_such_module': cannot be loaded from" in text
+    assert "no module 'no_such_module'" in text
+    assert "kubetailor.yaml:1:51: plugin 'gone': cannot be loaded" in text
 
 
 def test_a_when_that_a_later_step_may_change_is_told(load: Any) -> None:

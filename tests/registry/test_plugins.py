@@ -3,14 +3,20 @@
 # ruff: noqa: E501 (tables are read line by line)
 from __future__ import annotations
 
+import importlib.metadata
+import itertools
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kubetailor.registry.errors import PluginError
+from kubetailor.registry.load import load_config
 from kubetailor.registry.plugins import BUILTIN_PLUGINS, Plugins
+from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import BUILTIN_KINDS
 
 HEAD = "from kubetailor.registry import Kind, Pod, PodPath, hookimpl, transformer\n"
@@ -42,8 +48,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
             del sys.modules[extra]
 
 
-def load(*named: str, **how: object) -> Plugins:
-    return Plugins.load(named, builtins=ONLY, **how)  # type: ignore[arg-type]
+def load(*named: str, **how: Any) -> Plugins:
+    return Plugins.load(named, builtins=ONLY, **how)
 
 
 def test_the_built_ins_are_plugins_with_bare_names() -> None:
@@ -157,7 +163,7 @@ def test_a_broken_plugin_is_named_and_hides_no_other(name: str, tmp_path: Path) 
     assert reason in fault
     assert {"before.f", "after.f", "tolerations"} <= plugins.transformers.keys()
     assert plugins["broken"].error is not None
-    with pytest.raises(Exception, match="plugin 'broken'"):
+    with pytest.raises(PluginError, match="plugin 'broken'"):
         plugins.require()
 
 
@@ -230,10 +236,64 @@ def test_what_a_plugin_imports_from_another_is_not_its_own(
     assert plugins["user_module"].transformers == []
 
 
-def test_what_is_registered_does_not_depend_on_the_order_of_plugins(tmp_path: Path) -> None:
+# Each leaves its name behind the names of those before it.
+TRACE = (
+    HEAD + "@transformer\ndef trace(pod: Pod) -> None:\n"
+    "    pod.annotate('trace', pod.annotations.get('trace', '') + '{name}')\n"
+)
+POD = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "main"}]}}
+
+
+def traced(path: Path, plugins: str) -> str:
+    """What one chain leaves, in whatever order its plugins are registered."""
+    steps = "[{use: b.trace}, {use: a.trace}, {use: c.trace}, {use: a.trace, name: again}]"
+    path.write_text(f"plugins: [{plugins}]\nchains: {{default: {{steps: {steps}}}}}\n")
+    after = Tailor(load_config(path)).tailor(POD, "admit").result.after
+    return str(after["metadata"]["annotations"]["trace"])
+
+
+def test_the_order_of_registration_does_not_matter(tmp_path: Path) -> None:
     for name in ("a", "b", "c"):
-        (tmp_path / f"{name}.py").write_text(ONE.format(name="f"))
-    one = load("./a.py", "./b.py", "./c.py", directory=tmp_path, entry_points=False)
-    other = load("./c.py", "./b.py", "./a.py", directory=tmp_path, entry_points=False)
-    assert one.transformers.keys() == other.transformers.keys()
-    assert set(one.kinds) == set(other.kinds)
+        (tmp_path / f"{name}.py").write_text(TRACE.replace("{name}", name))
+    for order in itertools.permutations(["./a.py", "./b.py", "./c.py"]):
+        plugins = load(*order, directory=tmp_path, entry_points=False)
+        registered = [name for name in plugins.transformers if "." in name]
+        assert registered == [f"{file[2]}.trace" for file in order]
+        assert traced(tmp_path / "kubetailor.yaml", ", ".join(order)) == "baca"
+
+
+def test_the_order_of_entry_points_does_not_matter(
+    site: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("a", "b", "c")
+    for name in names:
+        site(f"dist_{name}", f"{name}_module", TRACE.replace("{name}", name), name=name)
+    found = importlib.metadata.entry_points(group="kubetailor")
+    points = [point for point in found if point.name in names]
+    assert len(points) == len(names)
+    for order in itertools.permutations(points):
+        monkeypatch.setattr(importlib.metadata, "entry_points", lambda order=order, **_: order)
+        registered = [name for name in load().transformers if "." in name]
+        assert registered == [f"{point.name}.trace" for point in order]
+        assert traced(tmp_path / "kubetailor.yaml", "") == "baca"
+
+
+def test_the_identity_of_a_package_is_a_hash_of_all_its_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def digest(name: str, **files: str) -> str:
+        (tmp_path / name / "deep").mkdir(parents=True)
+        (tmp_path / name / "__init__.py").write_text(ONE.format(name="spot"))
+        (tmp_path / name / "deep" / "part.py").write_text("A = 1\n")
+        for file, text in files.items():
+            (tmp_path / name / file.replace("__", "/").replace("_", ".")).write_text(text)
+        return load(name, entry_points=False)[name].identity.removeprefix(f"{name}@sha256:")
+
+    first = digest("pack_1")
+    assert len(first) == 64
+    assert digest("pack_2") == first
+    assert digest("pack_3", notes_txt="not code") == first
+    assert digest("pack_4", deep__part_py="A = 2\n") != first
+    assert digest("pack_5", more_py="A = 1\n") != first

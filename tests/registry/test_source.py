@@ -118,3 +118,11 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 def test_canonical_text_does_not_know_the_order_of_keys() -> None:
     assert canonical({"b": [1], "a": "é"}) == canonical({"a": "é", "b": [1]}) == '{"a":"é","b":[1]}'
+
+
+@pytest.mark.parametrize(
+    "value", ["!foo 'x'", "!foo x", "!!binary 'aGk='", "{!foo 'k': v}", "!foo |\n  x"]
+)
+def test_a_tag_on_a_scalar_is_refused(value: str) -> None:
+    with pytest.raises(ConfigError, match=r"the tag .* is not known here"):
+        Source(f"a: {value}\n".encode(), "f")

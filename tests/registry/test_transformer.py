@@ -39,7 +39,7 @@ def model(spec: V1PodSpec) -> V1PodSpec:
 
 
 def obj(obj: dict[str, Any], selection: Selection) -> None: ...
-def bare_dict(obj: dict) -> None: ...  # type: ignore[type-arg]
+def bare_dict(obj: dict) -> None: ...  # type: ignore[type-arg]  # some authors write it bare
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_the_decorator_leaves_the_function_as_it_is() -> None:
 
 
 def none() -> None: ...
-def unannotated(pod) -> None: ...  # type: ignore[no-untyped-def]
+def unannotated(pod) -> None: ...  # type: ignore[no-untyped-def]  # the fault under test
 def text(pod: str) -> None: ...
 def union(pod: Pod | None) -> None: ...
 def whole(pod: V1Pod) -> None: ...
@@ -91,7 +91,7 @@ def more(pod: Pod, **rest: Any) -> None: ...
 def rest(pod: Pod, *rest: Any) -> None: ...
 def by_position(pod: Pod, size: int, /) -> None: ...
 def late(pod: Pod, x: OnlyForTypes) -> None: ...
-def wrong(pod: "Nope") -> None: ...  # type: ignore[name-defined]  # noqa: F821, UP037
+def wrong(pod: "Nope") -> None: ...  # type: ignore[name-defined]  # noqa: F821, UP037  # the fault
 async def later(pod: Pod) -> None: ...
 def yields(pod: Pod) -> Any:
     yield
@@ -151,7 +151,7 @@ def takes(
     either: str | dict[str, Any] = "",
     anything: Any = None,
     whatever: dict[str, Any] | None = None,
-    bare: dict | None = None,  # type: ignore[type-arg]
+    bare: dict | None = None,  # type: ignore[type-arg]  # as above
     parts: list[Part] | None = None,
     size: Size | None = None,
     positive: Annotated[int, Gt(0)] = 1,

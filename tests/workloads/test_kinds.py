@@ -46,6 +46,26 @@ DASK = {"worker": {"spec": spec("worker")}, "scheduler": {"spec": spec("schedule
 ROWS: list[tuple[str, str, Any, dict[str, str]]] = [
     ("v1", "Pod", spec(), {"primary": "spec"}),
     ("batch/v1", "Job", {"template": template()}, {"primary": "spec.template.spec"}),
+    *(
+        ("apps/v1", kind, {"template": template()}, {"primary": "spec.template.spec"})
+        for kind in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
+    ),
+    (
+        "batch/v1",
+        "CronJob",
+        {"jobTemplate": {"spec": {"template": template()}}},
+        {"primary": "spec.jobTemplate.spec.template.spec"},
+    ),
+    (
+        "ray.io/v1",
+        "RayService",
+        {"rayClusterConfig": RAY},
+        {
+            "head": "spec.rayClusterConfig.headGroupSpec.template.spec",
+            "worker:cpu": "spec.rayClusterConfig.workerGroupSpecs[0].template.spec",
+            "worker:gpu": "spec.rayClusterConfig.workerGroupSpecs[1].template.spec",
+        },
+    ),
     (
         "kubeflow.org/v1",
         "PyTorchJob",
@@ -128,6 +148,9 @@ ROWS: list[tuple[str, str, Any, dict[str, str]]] = [
     ),
 ]
 QUEUES = {
+    "Deployment",
+    "RayService",
+    "StatefulSet",
     "Pod",
     "Job",
     "PyTorchJob",

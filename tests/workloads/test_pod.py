@@ -540,17 +540,17 @@ def test_two_writers_of_one_scalar_are_told_and_one_that_was_taken_back_is_not()
     pod = pod_with({"nodeSelector": {"zone": "author"}})
     workload = pod.workload
     before = workload.commit()
-    workload.writer = ("steps", "first")
+    workload.writer = ("steps", "first", 1)
     pod.select_node("zone", "a")
     workload.reset(before)
     (pod,) = workload.pods()
-    workload.writer = ("steps", "second")
+    workload.writer = ("steps", "second", 2)
     pod.select_node("zone", "b")
     assert workload.notes == [], "the first one's value is not there"
-    workload.writer = ("steps", "third")
+    workload.writer = ("steps", "third", 3)
     pod.select_node("zone", "c")
-    workload.writer = ("enforce", "fourth")
+    workload.writer = ("enforce", "fourth", 4)
     pod.select_node("zone", "d")
     (note,) = workload.notes
-    assert note.text == "zone: steps 'third' sets 'c', where 'second' set 'b'; the later one wins"
+    assert note.text == "zone: step 'third' sets 'c', where 'second' set 'b'; the later one wins"
     assert note.field == "spec.nodeSelector.zone"

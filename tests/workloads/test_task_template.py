@@ -362,3 +362,23 @@ def test_a_template_without_a_pod_has_none() -> None:
     assert workload.queue_owner is None
     workload.label("a", "b")
     assert workload.commit()["metadata"] == {"metadata": {"labels": {"a": "b"}}}
+
+
+@pytest.mark.parametrize("config", [None, {"a": "b"}])
+def test_a_container_that_becomes_a_pod_keeps_its_place(config: dict[str, str] | None) -> None:
+    template = {
+        "id": {"name": "t"},
+        **({"config": config} if config else {}),
+        "container": {"image": "i:1", "args": ["x"]},
+        "type": "python-task",
+    }
+    workload = workload_of(template)
+    workload.pods()[0].select_node("pool", "a")
+    after = workload.commit()
+    config_last = [] if config else ["config"]
+    names = ["id", *(["config"] if config else []), "k8sPod", "type", *config_last]
+    assert list(after) == names
+    assert list(as_pod_task(template, after)) == names
+    # Whatever the order of the later version is, as out of protobuf.
+    later = dict(sorted(after.items()))
+    assert list(as_pod_task(template, later)) == sorted(names)

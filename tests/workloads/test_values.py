@@ -244,4 +244,15 @@ def test_the_nearest_names_come_first() -> None:
     )
     assert nearest("zzz", ["a"], what="things") == "things: a"
     assert nearest("x", []) == "known: none"
-    assert nearest("x", map(str, range(100, 150))).endswith("and 10 more")
+
+
+def test_of_many_names_only_the_closest_or_the_first_are_said() -> None:
+    names = [f"accelerator-{number}" for number in range(100, 150)]
+    assert nearest("acelerator-100", names, listing="it") == (
+        "did you mean accelerator-100, accelerator-140, accelerator-130? (`it` lists all 50)"
+    )
+    first = ", ".join(names[:10])
+    assert nearest("x", names, what="things") == f"things: {first} and 40 more"
+    assert nearest("x", names, what="things", listing="it") == (
+        f"things: {first} and 40 more (`it` lists all 50)"
+    )

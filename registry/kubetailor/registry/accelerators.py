@@ -179,7 +179,7 @@ class Catalogue(Mapping[str, Accelerator]):
         if name not in self._written:
             raise AcceleratorError(
                 f"accelerator {seen[-1]!r}: it extends {name!r}, which there is not; "
-                f"{nearest(name, self._written, what='accelerators')}"
+                f"{self._near(name)}"
             )
         own = self._written[name]
         if not isinstance(own, Mapping):
@@ -199,9 +199,11 @@ class Catalogue(Mapping[str, Accelerator]):
         try:
             return self[name]
         except KeyError:
-            raise AcceleratorError(
-                f"no accelerator {name!r}; {nearest(name, self, what='accelerators')}"
-            ) from None
+            raise AcceleratorError(f"no accelerator {name!r}; {self._near(name)}") from None
+
+    def _near(self, name: str) -> str:
+        listing = "kubetailor accelerators"
+        return nearest(name, self._written, what="accelerators", listing=listing)
 
     def at(self, name: str, count: int) -> Accelerator:
         """The accelerator of a name for a number of GPUs; see `Accelerator.at`."""

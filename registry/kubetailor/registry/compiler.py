@@ -54,12 +54,11 @@ class Compiler:
             blocked=self.model.block_plugins or (),
             directory=directory,
             entry_points=entry_points,
+            mark=source.mark,
         )
         self.broken: set[str] = {plugin.name for plugin in self.plugins.all if plugin.error}
         if self.plugins.faults:
-            self.faults.append(
-                PluginError([f"{source.file}: {fault}" for fault in self.plugins.faults])
-            )
+            self.faults.append(PluginError(self.plugins.faults))
         flyte = FlyteSettings(**self.model.flyte.model_dump())
         self.catalogue: Catalogue = Catalogue(
             {**self.plugins.accelerators, **(self.model.accelerators or {})}, flyte
@@ -191,11 +190,9 @@ class Compiler:
         transformers = self.plugins.transformers
         transformer = transformers.get(step.use)
         if transformer is None:
-            raise self._error(
-                f"no transformer {step.use!r}; "
-                f"{nearest(step.use, transformers, what='known transformers')}",
-                (*path, "use"),
-            )
+            listing = "kubetailor transformers"
+            near = nearest(step.use, transformers, what="known transformers", listing=listing)
+            raise self._error(f"no transformer {step.use!r}; {near}", (*path, "use"))
         try:
             arguments = read_parameters(transformer, step.with_, self.catalogue)
         except ParameterError as error:
@@ -215,6 +212,7 @@ class Compiler:
             when,
             step.optional,
             self.source.mark((*path, "use")),
+            step.with_ or {},
         )
 
     def _selector(self, when: Any, path: tuple[str | int, ...]) -> Selector:

@@ -72,7 +72,7 @@ class Config:
         for rule in self.select:
             holds = rule.when.of_workload(task, workload)
             if holds is None and task.phase != "admit":
-                raise DeferError(", ".join(sorted(rule.when.fields)))
+                raise DeferError(rule.when.unknown_to(task))
             if holds:
                 return None if rule.chain is None else self.chains[rule.chain]
         return None

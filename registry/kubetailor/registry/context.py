@@ -11,7 +11,16 @@ from kubetailor.workloads import nearest
 if TYPE_CHECKING:
     from kubetailor.workloads import Workload
 
-__all__ = ["FIELDS", "PHASES", "UNKNOWN", "Phase", "TaskContext", "Unknown", "parse_task_fields"]
+__all__ = [
+    "FIELDS",
+    "PHASES",
+    "UNKNOWN",
+    "Phase",
+    "TaskContext",
+    "Unknown",
+    "known_of_template",
+    "parse_task_fields",
+]
 
 Phase: TypeAlias = Literal["serialize", "launch", "admit"]
 PHASES: tuple[Phase, ...] = ("serialize", "launch", "admit")
@@ -106,10 +115,6 @@ class TaskContext:
         """A field, or UNKNOWN."""
         return self._values.get(field, UNKNOWN)
 
-    def having(self, **values: Any) -> TaskContext:
-        """This context with other values."""
-        return TaskContext(self.phase, **{**self._values, **values})
-
     def about(self, workload: Workload) -> TaskContext:
         """This context for a workload, whose labels and annotations it shows."""
         found = TaskContext(self.phase, **self._values)
@@ -132,6 +137,23 @@ FIELDS: tuple[str, ...] = tuple(
 )
 """The fields that a phase may know or not."""
 
+GIVEN_FIELDS: tuple[str, ...] = tuple(name for name in FIELDS if name not in ("inputs", "attempt"))
+"""Those that `--task` and `KUBETAILOR_TASK` may give."""
+
+
+def known_of_template(template: Mapping[str, Any]) -> dict[str, Any]:
+    """What a task template says of its task, as fields of a context.
+
+    What is empty in its id is not known yet, but its name: that is all the name it has.
+
+    Args:
+        template: flyteidl.core.TaskTemplate in JSON form.
+    """
+    found = template.get("id")
+    given = found if isinstance(found, dict) else {}
+    known = {key: given[key] for key in ("project", "domain", "version") if given.get(key)}
+    return {**known, "task": given.get("name"), "task_type": template.get("type")}
+
 
 def parse_task_fields(pairs: tuple[str, ...] | list[str]) -> dict[str, str]:
     """``key=value`` pairs (of `--task` or `KUBETAILOR_TASK`) as fields of a context.
@@ -144,9 +166,7 @@ def parse_task_fields(pairs: tuple[str, ...] | list[str]) -> dict[str, str]:
         key, equals, value = pair.partition("=")
         if not equals:
             raise ValueError(f"expected key=value, found {pair!r}")
-        if key not in FIELDS or key in ("inputs", "attempt"):
-            raise ValueError(
-                f"unknown field {key!r}; {nearest(key, set(FIELDS) - {'inputs', 'attempt'})}"
-            )
+        if key not in GIVEN_FIELDS:
+            raise ValueError(f"unknown field {key!r}; {nearest(key, GIVEN_FIELDS)}")
         fields[key] = value
     return fields

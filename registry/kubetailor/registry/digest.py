@@ -10,7 +10,7 @@ from typing import Any
 from kubetailor.registry.accelerators import Catalogue
 from kubetailor.registry.hookspecs import PROJECT
 from kubetailor.registry.plugins import Plugins
-from kubetailor.registry.source import canonical
+from kubetailor.registry.source import as_written, canonical
 from kubetailor.registry.step import Step
 
 __all__ = ["chain_digest", "sha256"]
@@ -23,7 +23,12 @@ def chain_digest(
     loaded = {PROJECT, *(step.transformer.plugin for step in steps)}
     identities = sorted(plugins[name].identity for name in loaded)
     used = sorted(
-        {name for step in steps for name in _strings(step.arguments) if name in catalogue}
+        {
+            name
+            for step in steps
+            for name in _strings([step.arguments, step.written])
+            if name in catalogue
+        }
     )
     return sha256(
         {
@@ -31,7 +36,7 @@ def chain_digest(
                 {
                     "layer": step.layer,
                     "use": step.transformer.name,
-                    "with": step.arguments,
+                    "with": _parameters(step),
                     "when": step.when.written,
                     "optional": step.optional,
                 }
@@ -50,17 +55,33 @@ def sha256(value: Any) -> str:
     return "sha256:" + hashlib.sha256(canonical(_plain(value)).encode()).hexdigest()
 
 
+def _parameters(step: Step) -> dict[str, Any]:
+    """The parameters as they were read; one that is no JSON data as it was written.
+
+    A model may hold a set, whose order differs from run to run, or a secret, which shows none.
+    """
+    found: dict[str, Any] = {}
+    for name, value in step.arguments.items():
+        try:
+            found[name] = _plain(value)
+        except TypeError:
+            found[name] = {"written": as_written(step.written.get(name))}
+    return found
+
+
 def _plain(value: Any) -> Any:
-    """Arguments as JSON data: models and enums by their text."""
+    """JSON data of maps and sequences of any type.
+
+    Raises:
+        TypeError: there is something else in it.
+    """
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (set, frozenset)):
-        return sorted(map(str, value))
-    return repr(value)
+    raise TypeError(f"{type(value).__name__} is no JSON data")
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -61,9 +61,8 @@ def read_fields(
     """
     for key in written:
         if key not in _READ:
-            raise AcceleratorError(
-                f"{where}: no field {key!r}; {nearest(str(key), _READ, what='fields')}"
-            )
+            near = nearest(str(key), _READ, what="fields", listing="kubetailor schema")
+            raise AcceleratorError(f"{where}: no field {key!r}; {near}")
     for key in required:
         if written.get(key) is None:
             raise AcceleratorError(f"{where}: `{key}` is required")

@@ -47,7 +47,7 @@ class StepError(KubetailorError):
     Attributes:
         step: the step's name.
         plugin: the plugin of its transformer.
-        obj: the object, such as ``PyTorchJob train``.
+        obj: the object, such as ``PyTorchJob train`` or ``task pipelines.train.fit``.
         mark: the step's place in the config, or None.
     """
 

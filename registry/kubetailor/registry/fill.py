@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubetailor.workloads import Json, JsonMap, same
+from kubetailor.workloads import InvalidObjectError, Json, JsonMap, parse_quantity, same
 from kubetailor.workloads.filled import is_filled, is_filled_toleration
 from kubetailor.workloads.identity import IDENTITY, find
+from kubetailor.workloads.quantity import is_extended_resource
 from kubetailor.workloads.task_target import as_pod_task
+from kubetailor.workloads.task_template import GPU_ALIAS
 
 __all__ = ["additions"]
 
@@ -18,6 +20,8 @@ _ONE_STATEMENT = frozenset(
     {"env", "envFrom", "matchExpressions", "tolerations", "volumeMounts", "volumes"}
 )
 """Lists whose entries are a union or one statement: an entry that is there stays as it is."""
+
+_AMOUNTS = ("requests", "limits")
 
 
 def additions(before: JsonMap, after: JsonMap, *, atomic: bool, admitted: bool = False) -> JsonMap:
@@ -45,13 +49,15 @@ def _filled(old: Json, new: Json, field: str | None, admitted: bool) -> Json:
     if old is new or old is None or (not old and isinstance(old, dict | list | str)):
         return new  # null and empty count as unset
     if isinstance(old, dict) and isinstance(new, dict):
-        return _filled_map(old, new, admitted)
+        return _filled_map(old, new, field, admitted)
     if isinstance(old, list) and isinstance(new, list):
         return _filled_list(old, new, field, admitted)
     return new if admitted and is_filled(field, old) else old
 
 
-def _filled_map(old: JsonMap, new: JsonMap, admitted: bool) -> JsonMap:
+def _filled_map(old: JsonMap, new: JsonMap, field: str | None, admitted: bool) -> JsonMap:
+    if field in _AMOUNTS:
+        old = _renamed(old, new)
     kept = {
         key: _filled(value, new[key], key, admitted) if key in new else value
         for key, value in old.items()
@@ -63,7 +69,46 @@ def _filled_map(old: JsonMap, new: JsonMap, admitted: bool) -> JsonMap:
         for key, value in old.items():
             if key not in new and is_filled(key, value):
                 del kept[key]
+    return _without_contradictions(old, kept) if field == "resources" else kept
+
+
+def _renamed(old: JsonMap, new: JsonMap) -> JsonMap:
+    """`old` with the full names of resources that `new` writes for flytekit's short ones."""
+    names = {short: full for full, short in GPU_ALIAS.items() if full in new and short not in new}
+    if not any(short in old and old[short] == new[full] for short, full in names.items()):
+        return old
+    return {names.get(key, key): value for key, value in old.items()}
+
+
+def _without_contradictions(old: JsonMap, kept: JsonMap) -> JsonMap:
+    """A request or limit that was filled in goes where it cannot stand beside what was set."""
+    requests, limits = (_amounts(kept.get(part)) for part in _AMOUNTS)
+    for name in requests.keys() & limits.keys():
+        if not _contradict(name, requests[name], limits[name]):
+            continue
+        part = "requests" if name not in _amounts(old.get("requests")) else "limits"
+        values = kept[part]
+        if isinstance(values, list):
+            rest: Json = [entry for entry in values if entry.get("name") != name]
+        else:
+            rest = {key: value for key, value in values.items() if key != name}
+        kept = {**kept, part: rest} if rest else {k: v for k, v in kept.items() if k != part}
     return kept
+
+
+def _amounts(values: Json) -> JsonMap:
+    """Resource -> quantity, of Kubernetes' form or of a Flyte task's."""
+    if isinstance(values, list):
+        return {str(entry.get("name")): entry.get("value") for entry in values}
+    return values if isinstance(values, dict) else {}
+
+
+def _contradict(name: str, request: Json, limit: Json) -> bool:
+    try:
+        asked, most = parse_quantity(request), parse_quantity(limit)
+    except InvalidObjectError:
+        return False
+    return asked > most or (asked != most and (name == "GPU" or is_extended_resource(name)))
 
 
 def _filled_list(old: list[Any], new: list[Any], field: str | None, admitted: bool) -> list[Any]:

@@ -102,7 +102,9 @@ class ConfigModel(Part):
         None, description="Installed plugins that are not wanted."
     )
     phases: list[Phase] | None = Field(
-        None, description="The phases that are installed here; by default `serialize` alone."
+        None,
+        min_length=1,
+        description="The phases that are installed here; by default `serialize` alone.",
     )
     strict: bool = Field(False, description="Warnings of steps are errors.")
     accelerators: dict[str, dict[str, Any]] | None = Field(
@@ -111,6 +113,8 @@ class ConfigModel(Part):
     flyte: FlyteModel = Field(default_factory=FlyteModel)
     chains: dict[str, ChainModel] | None = None
     select: list[SelectModel] | None = Field(
-        None, description="Which chain: the first rule that holds. Without it, the chain `default`."
+        None,
+        description="Which chain: the first rule that holds; none, if none does. Without `select`, "
+        "the chain `default`.",
     )
     overridable: list[OverridableModel] | None = None

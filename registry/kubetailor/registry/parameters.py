@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError, with_config
+from pydantic.errors import PydanticUserError
 from typing_extensions import NotRequired, Required, TypedDict
 
-from kubetailor.registry.source import Plain, read_core, text
-from kubetailor.registry.transformer import Transformer
+from kubetailor.registry.scalars import scalar_validator
+from kubetailor.registry.source import Plain, text
+from kubetailor.registry.transformer import Transformer, TransformerError
 from kubetailor.workloads import nearest
 
 __all__ = ["ParameterError", "Text", "adapter_of", "json_schema", "read_parameters"]
@@ -29,17 +30,32 @@ class ParameterError(ValueError):
         self.path: tuple[str | int, ...] = path
 
 
-def adapter_of(
-    name: str, annotations: Mapping[str, Any], required: frozenset[str]
-) -> TypeAdapter[Any]:
-    """The adapter that reads the `with` of a transformer."""
+def adapter_of(transformer: Transformer) -> TypeAdapter[Any]:
+    """The adapter that reads the `with` of a transformer.
+
+    Raises:
+        TransformerError: an annotation is one that pydantic cannot read.
+    """
+    name, required = transformer.name, transformer.required
     fields = {
         field: Required[hint] if field in required else NotRequired[hint]
-        for field, hint in annotations.items()
+        for field, hint in transformer.annotations.items()
     }
-    shape = TypedDict(name.replace(".", "_"), fields)  # type: ignore[misc]  # made at run time
-    config = ConfigDict(extra="forbid", title=name, arbitrary_types_allowed=True)
-    return TypeAdapter(with_config(config)(shape))
+    config = ConfigDict(
+        extra="forbid", title=name, arbitrary_types_allowed=True, allow_inf_nan=False
+    )
+    try:
+        shape = TypedDict(name.replace(".", "_"), fields)  # type: ignore[misc]  # made at run time
+        adapter: TypeAdapter[Any] = TypeAdapter(with_config(config)(shape))
+        adapter.validator = scalar_validator(adapter.core_schema)
+    except Exception as error:  # what annotations hold is the plugin's, and may raise anything
+        reason = str(error).partition("\n")[0]
+        if isinstance(error, PydanticUserError):
+            reason = error.message.partition("\n")[0]
+        raise TransformerError(
+            f"transformer {name!r} ({transformer.source}): a parameter cannot be read: {reason}"
+        ) from error
+    return adapter
 
 
 def read_parameters(transformer: Transformer, given: Any, context: Any = None) -> dict[str, Any]:
@@ -57,8 +73,7 @@ def read_parameters(transformer: Transformer, given: Any, context: Any = None) -
         found = transformer.adapter.validate_python(given or {}, context=context)
     except ValidationError as error:
         raise _parameter_error(transformer, error) from None
-    # pydantic makes a str of what a type reads as one; what is still plain is where any is taken.
-    return {name: read_core(value) for name, value in found.items()}
+    return dict(found)
 
 
 def _parameter_error(transformer: Transformer, error: ValidationError) -> ParameterError:
@@ -71,7 +86,9 @@ def _parameter_error(transformer: Transformer, error: ValidationError) -> Parame
     name = ".".join(map(str, path))
     known = list(transformer.annotations)
     if first["type"] == "extra_forbidden" and len(path) == 1:
-        message = f"no parameter {name!r}; {nearest(name, known, what='parameters')}"
+        listing = f"kubetailor transformers {transformer.name}"
+        near = nearest(name, known, what="parameters", listing=listing)
+        message = f"no parameter {name!r}; {near}"
     elif first["type"] == "missing":
         message = f"the parameter {name!r} is required"
     else:

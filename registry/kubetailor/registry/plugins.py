@@ -7,13 +7,12 @@ second plugin of one name without a word).
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
-import importlib.metadata
-import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -23,8 +22,18 @@ from typing import Any
 import pluggy
 
 from kubetailor.registry import hookspecs
-from kubetailor.registry.errors import PluginError
+from kubetailor.registry.errors import Mark, PluginError
 from kubetailor.registry.hookspecs import PROJECT
+from kubetailor.registry.imports import (
+    file_of,
+    home_of,
+    import_file,
+    import_named,
+    installed_plugins,
+    own_version,
+)
+from kubetailor.registry.lost import HOOKS, check_hooks, check_members
+from kubetailor.registry.raised import said_of
 from kubetailor.registry.transformer import (
     Options,
     Transformer,
@@ -44,8 +53,6 @@ BUILTIN_PLUGINS: Mapping[str, str] = {
 }
 """Plugin name -> module; the transformers of the first have bare names."""
 
-_FILE_MODULES = "_kubetailor_file_plugins"
-
 
 @dataclass
 class Plugin:
@@ -57,6 +64,7 @@ class Plugin:
         module: the module, or None if it could not be loaded.
         distribution: the distribution's name, or None outside one.
         version: the distribution's version, or None.
+        mark: where the config names it, or None.
         error: why it could not be loaded, or None.
         transformers: the names that it registered.
     """
@@ -66,6 +74,7 @@ class Plugin:
     module: ModuleType | None = None
     distribution: str | None = None
     version: str | None = None
+    mark: Mark | None = None
     error: str | None = None
     transformers: list[str] = field(default_factory=list)
 
@@ -74,19 +83,18 @@ class Plugin:
         """What stands for its code in a digest: name and version, else a hash of its sources."""
         if self.distribution:
             return f"{self.distribution}=={self.version}"
-        digest = hashlib.sha256()
-        for path in _sources(self.module):
-            digest.update(path.read_bytes())
-        return f"{self.name}@sha256:{digest.hexdigest()}"
+        return f"{self.name}@sha256:{_source_digest(self.module)}"
+
+    def fault(self, reason: str) -> str:
+        """A fault of this plugin: where the config names it, its name and the reason."""
+        place = f"{self.mark}: " if self.mark else ""
+        return f"{place}plugin {self.name!r}: {reason}"
 
     @property
     def hooks(self) -> list[str]:
         """The hooks that it implements."""
         found = vars(self.module) if self.module else {}
-        return sorted(name for name in _HOOKS if hasattr(found.get(name), f"{PROJECT}_impl"))
-
-
-_HOOKS = tuple(name for name, value in vars(hookspecs).items() if hasattr(value, f"{PROJECT}_spec"))
+        return sorted(name for name in HOOKS if hasattr(found.get(name), f"{PROJECT}_impl"))
 
 
 def _sources(module: ModuleType | None) -> list[Path]:
@@ -98,6 +106,14 @@ def _sources(module: ModuleType | None) -> list[Path]:
     return [Path(file)]
 
 
+@functools.cache  # what is imported does not change with its file
+def _source_digest(module: ModuleType | None) -> str:
+    digest = hashlib.sha256()
+    for path in _sources(module):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
 class Plugins:
     """The plugins that are loaded, and what they registered.
 
@@ -105,7 +121,8 @@ class Plugins:
         transformers: by name.
         kinds: the table of kinds.
         accelerators: name -> entry as it was registered.
-        faults: what could not be loaded or registered, one sentence each.
+        faults: what could not be loaded or registered, each with its place in the config, or with
+            the distribution that it is from.
     """
 
     def __init__(self) -> None:
@@ -117,6 +134,8 @@ class Plugins:
         self.accelerators: dict[str, Mapping[str, Any]] = {}
         self._accelerator_plugins: dict[str, str] = {}
         self.faults: list[str] = []
+        self._homes: set[str] = set()
+        self._files: set[Path] = set()
 
     @classmethod
     def load(
@@ -127,6 +146,7 @@ class Plugins:
         directory: Path | None = None,
         entry_points: bool = True,
         builtins: Mapping[str, str] | None = None,
+        mark: Callable[[Sequence[str | int]], Mark] | None = None,
     ) -> Plugins:
         """Load the built-ins, the installed plugins and the named ones.
 
@@ -136,16 +156,21 @@ class Plugins:
             directory: what paths of files are relative to; by default the working directory.
             entry_points: whether to load installed plugins.
             builtins: instead of `BUILTIN_PLUGINS`.
+            mark: the place of what is at a path of the config.
         """
         plugins = cls()
-        blocked = set(blocked)
+        blocked = list(blocked)
         version = own_version()
         for name, module in (BUILTIN_PLUGINS if builtins is None else builtins).items():
             plugins._load(
                 Plugin(name, module, distribution=PROJECT, version=version),
                 partial(importlib.import_module, module),
             )
-        found = _entry_points() if entry_points else {}
+        found = installed_plugins() if entry_points else {}
+        named = [str(path) for path in named]
+        homes = (BUILTIN_PLUGINS if builtins is None else builtins).values()
+        plugins._homes = {*homes, *(point.module for point in found.values()), *named}
+        plugins._files = {((directory or Path.cwd()) / path).resolve() for path in named}
         for point in found.values():
             if point.name not in blocked:
                 dist = point.dist
@@ -156,14 +181,15 @@ class Plugins:
                     distribution=dist.name if dist else None,
                     version=dist.version if dist else None,
                 )
-                plugins._load(plugin, point.load)
-        for name in sorted(blocked - found.keys()):
-            plugins.faults.append(
-                f"block_plugins: no installed plugin {name!r}; "
-                f"{nearest(name, found, what='installed plugins')}"
-            )
-        for path in named:
-            plugins._load_named(str(path), directory or Path.cwd())
+                plugins._load(plugin, point.load, partial(home_of, point.module))
+        for index, name in enumerate(blocked if entry_points else ()):
+            if name not in found:
+                near = nearest(name, found, what="installed plugins", listing="kubetailor plugins")
+                where = f"{mark(('block_plugins', index))}: " if mark else ""
+                plugins.faults.append(f"{where}block_plugins: no installed plugin {name!r}; {near}")
+        for index, path in enumerate(named):
+            place = mark(("plugins", index)) if mark else None
+            plugins._load_named(path, directory or Path.cwd(), place)
         return plugins
 
     def require(self) -> Plugins:
@@ -181,24 +207,48 @@ class Plugins:
         """Every plugin, those with an error too."""
         return list(self._plugins.values())
 
+    @property
+    def files(self) -> list[str]:
+        """The files that the config names as plugins: they may change while a process lives."""
+        return [
+            plugin.origin
+            for plugin in self._plugins.values()
+            if plugin.module is not None and plugin.module.__file__ == plugin.origin
+        ]
+
     def __getitem__(self, name: str) -> Plugin:
         return self._plugins[name]
 
-    def _load_named(self, path: str, directory: Path) -> None:
+    def _load_named(self, path: str, directory: Path, mark: Mark | None) -> None:
         if path.endswith(".py") or "/" in path:
             file = (directory / path).resolve()
-            self._load(Plugin(file.stem, str(file)), lambda: _import_file(file))
+            if self._has_file(file):
+                return
+            plugin = Plugin(file.stem, str(file), mark=mark)
+            self._load(plugin, partial(import_file, file), lambda: [str(file)])
             return
-        self._load(Plugin(path.rpartition(".")[2], path), lambda: importlib.import_module(path))
+        if self._has_file(file_of(path)):
+            return
+        plugin = Plugin(path.rpartition(".")[2], path, mark=mark)
+        self._load(plugin, partial(import_named, path, directory), partial(home_of, path))
 
-    def _load(self, plugin: Plugin, load: Callable[[], Any]) -> None:
-        """Import a plugin and register it; what fails is kept as a fault."""
+    def _load(
+        self, plugin: Plugin, load: Callable[[], Any], home: Callable[[], list[str]] = list
+    ) -> None:
+        """Import a plugin and register it; what fails is kept as a fault.
+
+        Args:
+            plugin: the plugin.
+            load: imports it.
+            home: its files and folders.
+        """
         try:
             module = load()
             if not inspect.ismodule(module):
                 raise TypeError(f"{plugin.origin} is {module!r}, not a module")
         except (Exception, SystemExit) as error:
-            self._fault(plugin, f"cannot be loaded from {plugin.origin}: {_reason(error)}")
+            reason = _reason(error, home())
+            self._fault(plugin, f"cannot be loaded from {plugin.origin}: {reason}")
             return
         plugin.module = module
         if self._is_there(module):
@@ -214,46 +264,48 @@ class Plugins:
         self._plugins[plugin.name] = plugin
         try:
             self._manager.register(module, plugin.name)
-            self._check_hooks(module)
+            check_hooks(self._manager, module)
             self._register(plugin, module)
         except (Exception, SystemExit) as error:
-            self._fault(plugin, _reason(error))
-
-    def _check_hooks(self, module: ModuleType) -> None:
-        """A hook that there is not would never be called."""
-        for caller in self._manager.get_hookcallers(module) or ():
-            if not caller.has_spec():
-                raise ConflictError(
-                    f"no hook {caller.name!r}; {nearest(caller.name, _HOOKS, what='hooks')}"
-                )
+            reason = _reason(error, home())
+            self._fault(plugin, f"cannot be registered from {plugin.origin}: {reason}")
 
     def _is_there(self, module: ModuleType) -> bool:
         """Whether the module was found another way already."""
-        file = getattr(module, "__file__", None)
-        return any(
-            known.module is not None
-            and (
-                known.module is module or (file and getattr(known.module, "__file__", None) == file)
-            )
-            for known in self._plugins.values()
+        return any(known.module is module for known in self._plugins.values()) or self._has_file(
+            getattr(module, "__file__", None)
         )
+
+    def _has_file(self, file: Path | str | None) -> bool:
+        """Whether a plugin is loaded from a file, or from a link to it."""
+        return file is not None and Path(file).resolve() in {
+            Path(known).resolve()
+            for plugin in self._plugins.values()
+            if (known := getattr(plugin.module, "__file__", None))
+        }
 
     def _fault(self, plugin: Plugin, reason: str) -> None:
         plugin.error = reason
         self._plugins.setdefault(plugin.name, plugin)
-        self.faults.append(f"plugin {plugin.name!r}: {reason}")
+        self.faults.append(plugin.fault(reason))
 
     def _register(self, plugin: Plugin, module: ModuleType) -> None:
         for name, value in list(vars(module).items()):
             options = options_of(value)
-            if options is not None and _belongs(value, module):
+            if options is not None and self._belongs(value, module):
                 self._add(plugin, value, options.name or name, options)
 
         def add(
             function: Callable[..., Any], *, name: str | None = None, atomic: bool = False
         ) -> None:
             options = options_of(function) or Options(atomic=atomic)
-            self._add(plugin, function, name or options.name or function.__name__, options)
+            own = name or options.name or getattr(function, "__name__", "")
+            if not own or own.startswith("<"):
+                raise TransformerError(
+                    f"{source_of(function)}: what is registered has no name of its own; give it "
+                    "one: register(function, name=…)"
+                )
+            self._add(plugin, function, own, options)
 
         self._call(plugin, "register_transformers", register=add)
         self._call(plugin, "register_kinds", register=self._add_kind)
@@ -262,6 +314,7 @@ class Plugins:
             "register_accelerators",
             register=lambda name, entry: self._add_accelerator(plugin, name, entry),
         )
+        check_members(module, [self.transformers[name].function for name in plugin.transformers])
 
     def _call(self, plugin: Plugin, hook: str, **arguments: Any) -> None:
         for impl in getattr(self._manager.hook, hook).get_hookimpls():
@@ -280,9 +333,10 @@ class Plugins:
                 f"transformer {full!r} is registered twice: {known.source} (plugin "
                 f"{known.plugin}) and {source_of(function)} (plugin {plugin.name})"
             )
-        self.transformers[full] = Transformer.of(
-            function, name=full, plugin=plugin.name, options=options
-        )
+        found = Transformer.of(function, name=full, plugin=plugin.name, options=options)
+        if plugin.name != PROJECT:
+            _ = found.adapter  # so that a parameter which cannot be read is a fault of the plugin
+        self.transformers[full] = found
         plugin.transformers.append(full)
 
     def _add_kind(self, kind: Kind) -> None:
@@ -297,6 +351,16 @@ class Plugins:
         self.accelerators[name] = entry
         self._accelerator_plugins[name] = plugin.name
 
+    def _belongs(self, function: Any, module: ModuleType) -> bool:
+        """Whether a marked function of a module is not one that is another plugin's already."""
+        home = str(getattr(function, "__module__", ""))
+        if _is_in(home, module.__name__):
+            return True
+        file = getattr(sys.modules.get(home), "__file__", None)
+        if any(_is_in(home, other) for other in self._homes) or self._has_file(file):
+            return False
+        return file is None or Path(file).resolve() not in self._files
+
     def hook_calls(self, hook: str) -> list[tuple[str, Callable[..., Any], tuple[str, ...]]]:
         """The implementations of a hook: (plugin, function, names of its arguments)."""
         return [
@@ -305,57 +369,11 @@ class Plugins:
         ]
 
 
-def _belongs(function: Any, module: ModuleType) -> bool:
-    """Whether a function is the module's own, and not imported from another plugin."""
-    home = str(getattr(function, "__module__", ""))
-    return home == module.__name__ or home.startswith(module.__name__ + ".")
+def _is_in(home: str, module: str) -> bool:
+    return home == module or home.startswith(module + ".")
 
 
-def _entry_points() -> dict[str, importlib.metadata.EntryPoint]:
-    """Installed plugins by name; two distributions with one name are told apart by value."""
-    found: dict[str, importlib.metadata.EntryPoint] = {}
-    for point in importlib.metadata.entry_points(group=PROJECT):
-        name = point.name
-        if name in found and found[name].value != point.value:
-            name = f"{point.name} ({point.value})"  # kept, so that `_load` refuses it
-        found[name] = point
-    return found
-
-
-def own_version() -> str | None:
-    """The installed version of kubetailor; None in a checkout that is not installed."""
-    try:
-        return importlib.metadata.version(PROJECT)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def _import_file(file: Path) -> ModuleType:
-    """The module of a file, imported once; its name cannot hide an installed module's."""
-    digest = hashlib.sha256(str(file).encode()).hexdigest()[:8]
-    name = f"{_FILE_MODULES}.{file.stem}_{digest}"
-    if name in sys.modules:
-        return sys.modules[name]
-    if not file.is_file():
-        raise FileNotFoundError(f"no file {file}")
-    spec = importlib.util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{file} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, TransformerError | ConflictError):
+def _reason(error: BaseException, own: Iterable[str]) -> str:
+    if isinstance(error, TransformerError | ConflictError | PluginError):
         return str(error)
-    if isinstance(error, SyntaxError):
-        return f"SyntaxError: {error}"
-    frames = inspect.getinnerframes(error.__traceback__) if error.__traceback__ else []
-    place = f" ({frames[-1].filename}:{frames[-1].lineno})" if len(frames) > 1 else ""
-    return f"{type(error).__name__}: {error}{place}"
+    return said_of(error, own)

@@ -35,8 +35,8 @@ class Result:
         after: the object that came out; `before` itself if nothing changed.
         warnings: what steps had to say.
         done: how many steps of the chain have run, counted from its start.
-        deferred: the names of the steps that wait for `until`.
-        until: the phase that they wait for, or None.
+        deferred: the names of the steps that wait for `until`; none if `unselected`.
+        until: the phase that is waited for, or None.
         unknown: the field that could not be known, or None.
         undecided: how many conditions could not be decided even in the last phase.
         roots: each step that changed something, and the version after it.
@@ -56,6 +56,21 @@ class Result:
     def changed(self) -> bool:
         """Whether the object came out different."""
         return not same(self.before, self.after)
+
+    @property
+    def unselected(self) -> bool:
+        """Whether not even the chain could be selected, so that all of it waits for `until`."""
+        return self.until is not None and not self.deferred
+
+    @property
+    def notice(self) -> str | None:
+        """What waits for which phase, and why; None if nothing does."""
+        if self.until is None:
+            return None
+        what = "the whole chain" if self.unselected else ", ".join(self.deferred)
+        waits = "wait" if len(self.deferred) > 1 else "waits"
+        unknown = f"{self.unknown} {'are' if ', ' in (self.unknown or '') else 'is'} not known yet"
+        return f"{what} {waits} for the phase {self.until}: {unknown}"
 
     def patch(self) -> list[JsonMap]:
         """The RFC 6902 patch from `before` to `after`."""

@@ -6,22 +6,23 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kubetailor.registry.accelerators import Catalogue
-from kubetailor.registry.context import PHASES, TaskContext
+from kubetailor.registry.context import GIVEN_FIELDS, PHASES, TaskContext
 from kubetailor.registry.errors import DeferError, StepError
 from kubetailor.registry.fill import additions
 from kubetailor.registry.hookspecs import PROJECT
 from kubetailor.registry.result import Result, Warned
 from kubetailor.registry.selection import Selection
-from kubetailor.registry.selectors import View
-from kubetailor.registry.step import Layer, Step
+from kubetailor.registry.selectors import POD_FIELDS, View
+from kubetailor.registry.step import Layer, Step, copied
 from kubetailor.workloads import (
     CannotChangeError,
+    ConflictError,
     JsonMap,
     KubetailorError,
     Note,
     Pod,
     Workload,
-    deep_copy,
+    check_json,
     validate,
 )
 
@@ -50,7 +51,7 @@ class Run:
             if step.layer != "enforce" and (index < start or step.layer not in layers):
                 continue
             try:
-                after = self._step(step, before)
+                after = self._step(index, step, before)
             except DeferError as unknown:
                 self._defer(index, step, unknown.field)
                 break
@@ -66,13 +67,14 @@ class Run:
 
     # one step ----------------------------------------------------------------------------------
 
-    def _step(self, step: Step, before: JsonMap) -> JsonMap:
+    def _step(self, index: int, step: Step, before: JsonMap) -> JsonMap:
         """Run a step; returns the version after it."""
         workload = self.workload
         if not step.when.per_pod and not self._decided(step, step.when.test(self.view)):
             return before
         # Of defaults the first wins, and no later one is told that it did.
-        workload.writer = (step.layer, "" if step.layer == "defaults" else step.name)
+        is_default = step.layer == "defaults"
+        workload.writer = (step.layer, "", 0) if is_default else (step.layer, step.name, index)
         try:
             if step.transformer.receiver in ("pod", "pod_spec"):
                 after = self._each_pod(step, before)
@@ -94,22 +96,51 @@ class Run:
     def _decided(self, step: Step, holds: bool | None) -> bool:
         if holds is None:
             if not self.last:
-                raise DeferError(", ".join(sorted(step.when.fields)))
+                raise DeferError(step.when.unknown_to(self.task))
             self.result.undecided += 1
             return False
         return holds
 
     def _picked(self, step: Step) -> list[int]:
         """Which pods a step is about; all must be known before any is changed."""
-        workload, task = self.workload, self.task
-        test = step.when.test
-        per_pod = step.when.per_pod
+        replicas = step.transformer.options.replicas
+        pods = self.workload.pods()
         return [
             index
-            for index, pod in enumerate(workload.pods())
-            if (step.transformer.options.replicas or not pod.is_replica)
-            and (not per_pod or self._decided(step, test(View(task, workload, pod))))
+            for index, pod in enumerate(pods)
+            if (replicas or not pod.is_replica)
+            and (not step.when.per_pod or self._picks(step, pod))
         ]
+
+    def _picks(self, step: Step, pod: Pod) -> bool:
+        concerns = self._concerns(step, pod)
+        if concerns is None and (len(pod.roles) > 1 or step.when.fields <= {*POD_FIELDS}):
+            raise DeferError("role")
+        return self._decided(step, concerns)
+
+    def _concerns(self, step: Step, pod: Pod) -> bool | None:
+        """Whether a step is about a pod; None if about some of the roles alone that it serves.
+
+        What is written to a task's own pod reaches those that are laid over it too.
+        """
+
+        def holds(pod: Pod) -> bool | None:
+            return step.when.test(View(self.task, self.workload, pod))
+
+        laid = [other for other in self.workload.pods() if other.base is pod]
+        if not laid and len(pod.roles) == 1:
+            return holds(pod)
+        answers = {other.role: holds(other) for other in laid}
+        written = {  # these roles can be told apart: they have a place of their own
+            other.role
+            for other in laid
+            if step.transformer.options.replicas or not other.is_replica
+        }
+        own = {role: holds(pod.serving(role)) for role in pod.roles if role not in answers}
+        if not any(own.values()) and not any(answers[role] for role in answers.keys() - written):
+            return None if None in own.values() else False
+        everywhere = all(own.values()) and all(answers.values())
+        return True if everywhere else None
 
     def _each_pod(self, step: Step, before: JsonMap) -> JsonMap:
         pods = self._picked(step)
@@ -126,8 +157,8 @@ class Run:
                         raise TypeError(_returned(returned, "the Pod or None"))
                 else:
                     self._pod_spec(step, pod, arguments)
-                after = self.workload.commit()
-            except Exception as error:
+                after = self._committed(step, after)
+            except (Exception, SystemExit) as error:
                 self._failed(step, error, before if step.transformer.options.atomic else after)
                 if step.transformer.options.atomic:
                     return before
@@ -164,17 +195,26 @@ class Run:
                 returned = step.transformer.function(given, **arguments)
                 if returned is not None and not isinstance(returned, dict):
                     raise TypeError(_returned(returned, "a dict or None"))
-                workload.replace(given if returned is None else returned)
-            return workload.commit()
-        except Exception as error:
+                result = given if returned is None else returned
+                check_json(None, result)  # before it is compared, which what holds itself is not
+                workload.replace(result)
+            return self._committed(step, before)
+        except (Exception, SystemExit) as error:
             self._failed(step, error, before)
             return before
+
+    def _committed(self, step: Step, before: JsonMap) -> JsonMap:
+        """The version that a function leaves; a team's may have put anything in it."""
+        after = self.workload.commit()
+        if after is not before and step.transformer.plugin != PROJECT:
+            check_json(before, after)
+        return after
 
     def _arguments(self, step: Step, pods: tuple[Pod, ...]) -> Mapping[str, Any]:
         """What the transformer is given; a team's gets copies, so that no two tasks share any."""
         arguments = step.arguments
         if step.transformer.plugin != PROJECT:
-            arguments = deep_copy(dict(arguments))
+            arguments = copied(dict(arguments))
         if not step.transformer.injected:
             return arguments
         given: dict[type, Any] = {
@@ -187,7 +227,7 @@ class Run:
 
     # what can go wrong -------------------------------------------------------------------------
 
-    def _failed(self, step: Step, error: Exception, back_to: JsonMap) -> None:
+    def _failed(self, step: Step, error: BaseException, back_to: JsonMap) -> None:
         """Take a failed step back: a warning in `defaults` and `steps`, else an error."""
         self.workload.reset(back_to)
         if isinstance(error, DeferError):
@@ -196,13 +236,15 @@ class Run:
             self.result.undecided += 1
             return
         lenient = step.layer != "enforce" and not self.chain.strict
+        if step.layer == "defaults" and isinstance(error, ConflictError):
+            return  # the author has set it
         if isinstance(error, CannotChangeError) and (step.optional or lenient):
             if not step.optional:
                 self.workload.notes.append(Note(str(error), error.field))
             return
         raise self._error(step, error) from error
 
-    def _error(self, step: Step, error: Exception) -> StepError:
+    def _error(self, step: Step, error: BaseException) -> StepError:
         if isinstance(error, KubetailorError):
             message, where = str(error), error.field
         else:
@@ -212,7 +254,7 @@ class Run:
             message,
             step=step.name,
             plugin=step.transformer.plugin,
-            obj=f"{self.workload.kind_name} {self.workload.name}".strip(),
+            obj=self.workload.title,
             mark=step.mark,
             field=where,
         )
@@ -249,8 +291,7 @@ class Run:
                 step,
                 KubetailorError(
                     f"it needs {unknown}, which the phase {self.task.phase!r} cannot know, and no "
-                    "later phase is installed; give it with KUBETAILOR_TASK or --task, or list "
-                    "the later phase under `phases`"
+                    f"later phase is installed; {_way_out(unknown)}"
                 ),
             )
         result.done = index
@@ -274,7 +315,7 @@ class Run:
             try:
                 faults: Iterable[str] = function(**{n: given[n] for n in names}) or ()
                 fault = next(iter([faults] if isinstance(faults, str) else faults), None)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 fault = f"{type(error).__name__}: {error}"
             if fault is not None:
                 last = result.roots[-1][0]
@@ -291,11 +332,25 @@ class Run:
         return self.result.roots[-1][0]
 
 
+def _way_out(unknown: str) -> str:
+    """What to do where a phase cannot know a field and none comes later."""
+    given = set(unknown.split(", ")) & set(GIVEN_FIELDS)
+    if given:
+        names = ",".join(f"{name}=…" for name in sorted(given))
+        return f"give it with KUBETAILOR_TASK={names} or --task, or list a later phase in `phases`"
+    if unknown == "role":
+        return (
+            "the roles of this task share one pod spec until Flyte makes its objects: write a "
+            "`when` that holds for all or none of them, or list a later phase in `phases`"
+        )
+    return "list a later phase in `phases`"
+
+
 def _returned(value: Any, allowed: str) -> str:
     return f"it returned {type(value).__name__}; a transformer returns {allowed}"
 
 
-def _raised_at(error: Exception, step: Step) -> str:
+def _raised_at(error: BaseException, step: Step) -> str:
     """The deepest line of the transformer's own file, else where it is defined."""
     source = step.transformer.source
     file = source.rpartition(":")[0]

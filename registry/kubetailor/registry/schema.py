@@ -18,7 +18,9 @@ from kubetailor.registry.model import ConfigModel
 from kubetailor.registry.parameters import json_schema
 from kubetailor.registry.plugins import Plugins
 from kubetailor.registry.selectors import MAP_FIELDS, OBJECT_FIELDS, POD_FIELDS, TASK_FIELDS
+from kubetailor.registry.source import Plain, read_core
 from kubetailor.registry.transformer import Transformer
+from kubetailor.workloads import InvalidObjectError, check_json
 
 __all__ = ["ACCELERATOR_FORMAT", "config_schema"]
 
@@ -92,12 +94,12 @@ def _with_name(transformer: Transformer) -> str:
 
 def _with_schema(transformer: Transformer) -> dict[str, Any]:
     """The schema of a step's `with`; open where a type has none."""
-    from pydantic.errors import PydanticInvalidForJsonSchema
+    from pydantic.errors import PydanticUserError
 
     schema: dict[str, Any]
     try:
         schema = json_schema(transformer)
-    except PydanticInvalidForJsonSchema:
+    except PydanticUserError:
         schema = {"type": "object", "properties": {}}
     properties: dict[str, dict[str, Any]] = schema["properties"]
     schema["description"] = description_of(transformer)
@@ -107,9 +109,17 @@ def _with_schema(transformer: Transformer) -> dict[str, Any]:
             continue
         if parameter.doc:
             form.setdefault("description", parameter.doc)
-        if isinstance(parameter.default, str | int | float | list | dict):
+        if parameter.default is not None and _is_json(parameter.default):
             form.setdefault("default", parameter.default)
     return schema
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        check_json(None, value)
+    except InvalidObjectError:
+        return False
+    return True
 
 
 # the open parts of the model ---------------------------------------------------------------------
@@ -209,4 +219,15 @@ def _rewritten(schema: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
         return found | {"enum": list(names)}
     if found.get("type") == "string" and not {"enum", "const"} & found.keys():
         return found | _SCALAR
-    return found
+    return _with_readings(found)
+
+
+def _with_readings(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema that names texts, and what YAML reads where they are written without quotes."""
+    texts = [schema["const"]] if "const" in schema else schema.get("enum") or []
+    read = [read_core(Plain(text)) for text in texts if isinstance(text, str)]
+    others = [value for value in read if not isinstance(value, str) and value not in texts]
+    if not others:
+        return schema
+    rest = {key: value for key, value in schema.items() if key not in ("const", "enum", "type")}
+    return {**rest, "enum": [*texts, *others]}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from kubetailor.registry.context import PHASES, UNKNOWN, TaskContext
+from kubetailor.registry.context import FIELDS, PHASES, UNKNOWN, TaskContext
 from kubetailor.registry.source import text
 from kubetailor.workloads import Pod, Workload, nearest
 
@@ -94,6 +94,11 @@ class Selector:
         """Whether it can differ between the pods of a workload."""
         return not self.fields.isdisjoint(POD_FIELDS)
 
+    def unknown_to(self, task: TaskContext) -> str:
+        """The fields that it reads and that are not known of the task, for messages."""
+        unknown = [name for name in self.fields & {*FIELDS} if task.peek(name) is UNKNOWN]
+        return ", ".join(sorted(unknown or self.fields))
+
     def of_workload(self, task: TaskContext, workload: Workload) -> bool | None:
         """Whether it holds for the workload: where it reads pods, for any of them."""
         if not self.per_pod:
@@ -146,7 +151,8 @@ def _compile(when: Any, path: tuple[str | int, ...], fields: set[str]) -> Predic
 
 def _condition(key: str, value: Any, path: tuple[str | int, ...], fields: set[str]) -> Predicate:
     if key not in WHEN_FIELDS:
-        raise SelectorError(f"no field {key!r}; {nearest(key, WHEN_FIELDS, what='fields')}", path)
+        near = nearest(key, WHEN_FIELDS, what="fields", listing="kubetailor schema")
+        raise SelectorError(f"no field {key!r}; {near}", path)
     if key == "not":
         inner = _compile(value, path, fields)
         return lambda view: None if (result := inner(view)) is None else not result

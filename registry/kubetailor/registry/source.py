@@ -18,7 +18,7 @@ import yaml
 
 from kubetailor.registry.errors import ConfigError, Mark
 
-__all__ = ["Plain", "Source", "read_core", "text"]
+__all__ = ["Plain", "Source", "as_written", "read_core", "text"]
 
 _BaseLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MAX_BYTES = 1024 * 1024
@@ -81,6 +81,18 @@ def text(value: Any) -> Any:
     if isinstance(value, list):
         return [text(item) for item in value]
     return value
+
+
+def as_written(value: Any) -> Any:
+    """JSON data that is the same for what reads the same, whatever reads it."""
+    if isinstance(value, dict):
+        return {text(key): as_written(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [as_written(item) for item in value]
+    if not isinstance(value, Plain):
+        return value
+    # `1.10` may be read as the number or as the text; of `abc` there is one reading.
+    return text(value) if isinstance(read_core(value), str) else {"plain": text(value)}
 
 
 class Source:
@@ -156,6 +168,7 @@ class Source:
             key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
             if key is None:
                 raise ConfigError("a key must be a string", self._mark_of(key_node))
+            self._check_tag(key_node)
             if key == "<<" and not key_node.style:
                 for part in self._merge_parts(value_node):
                     merged = {**self._construct(part, depth + 1), **merged}
@@ -173,11 +186,14 @@ class Source:
 
     def _scalar(self, node: Any) -> str | None:
         value: str = node.value
+        self._check_tag(node)
         if node.style:
             return value
+        return None if value in _NULLS else Plain(value)
+
+    def _check_tag(self, node: Any) -> None:
         if node.tag not in ("tag:yaml.org,2002:str", "!"):
             raise ConfigError(f"the tag {node.tag!r} is not known here", self._mark_of(node))
-        return None if value in _NULLS else Plain(value)
 
     def _mark_of(self, node: Any) -> Mark:
         return Mark(self.file, node.start_mark.line + 1, node.start_mark.column + 1)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from kubetailor.registry.errors import Mark
 from kubetailor.registry.selectors import Selector
 from kubetailor.registry.transformer import Transformer
 
-__all__ = ["LAYERS", "Layer", "Step"]
+__all__ = ["LAYERS", "Layer", "Step", "copied"]
 
 Layer: TypeAlias = Literal["defaults", "steps", "enforce"]
 LAYERS: tuple[Layer, ...] = ("defaults", "steps", "enforce")
@@ -29,6 +30,7 @@ class Step:
         when: where it applies.
         optional: it may find nothing to change.
         mark: its place in the config, or None.
+        written: the `with`, as it was read.
     """
 
     name: str
@@ -38,3 +40,15 @@ class Step:
     when: Selector
     optional: bool = False
     mark: Mark | None = None
+    written: Mapping[str, Any] = field(default_factory=dict)
+
+
+def copied(value: Any) -> Any:
+    """A copy of an argument that shares nothing which can be changed with it."""
+    if isinstance(value, str | int | float | None):
+        return value
+    if type(value) is dict:
+        return {key: copied(item) for key, item in value.items()}
+    if type(value) is list:
+        return [copied(item) for item in value]
+    return copy.deepcopy(value)

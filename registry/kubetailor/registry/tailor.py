@@ -95,6 +95,25 @@ class Tailor:
         """What stands for all that may be done to a task."""
         return self.config.digest if self.forced is None else self.config.chain(self.forced).digest
 
+    def task(self, phase: Phase, **known: Any) -> TaskContext:
+        """What is known of a task; what the user said of every task beats it.
+
+        Args:
+            phase: the phase.
+            known: what the host knows, as fields of `TaskContext`.
+        """
+        return TaskContext(phase, **{**known, **(self.fields or {})})
+
+    def chain_of(self, task: TaskContext, workload: Workload) -> Chain | None:
+        """The chain of a workload: the forced one, else what `select` says, or None.
+
+        Raises:
+            DeferError: `select` needs what is not known yet.
+        """
+        if self.forced is not None:
+            return self.config.chain(self.forced)
+        return self.config.chain_for(task, workload)
+
     def kind_of(self, obj: JsonMap) -> Kind | None:
         """The row of an object; None if its kind is not known and it holds no pods.
 
@@ -140,20 +159,15 @@ class Tailor:
             raise
 
     def _run(self, obj: JsonMap, row: Kind, phase: Phase, known: Mapping[str, Any]) -> Tailored:
-        task = TaskContext(phase, **{**known, **(self.fields or {})})
+        task = self.task(phase, **known)
         is_child = self.config.plugins.kinds.is_child(obj.get("metadata"))
         try:
-            chain = self._chain(obj, row, task)
+            chain = self.chain_of(task, Workload(obj, row))
         except DeferError as unknown:
             return Tailored(self._wait(obj, task, unknown.field), None)
         if chain is None:
             return Tailored(Result(obj, obj), None)
         return Tailored(chain.run(obj, row, task, is_child=is_child), chain)
-
-    def _chain(self, obj: JsonMap, kind: Kind, task: TaskContext) -> Chain | None:
-        if self.forced is not None:
-            return self.config.chain(self.forced)
-        return self.config.chain_for(task, Workload(obj, kind))
 
     def _wait(self, obj: JsonMap, task: TaskContext, unknown: str) -> Result:
         """Nothing can be selected yet: the whole chain waits for the next phase."""
@@ -165,7 +179,7 @@ class Tailor:
                 "KUBETAILOR_TASK=domain=… or --task, force a chain with KUBETAILOR_CHAIN, or list "
                 "the later phase under `phases`"
             )
-        return Result(obj, obj, until=later, unknown=unknown, deferred=("select",))
+        return Result(obj, obj, until=later, unknown=unknown)
 
 
 def _holds_containers(value: Any, depth: int = 0) -> bool:

@@ -133,20 +133,23 @@ class Transformer:
         """
         where = f"transformer {name!r} ({source_of(function)})"
         try:
-            hints = typing.get_type_hints(function, include_extras=True)
+            hints = typing.get_type_hints(body_of(function), include_extras=True)
         except Exception as error:
             raise TransformerError(
                 f"{where}: an annotation cannot be resolved: {error}; what annotations name must "
                 "be imported when the module runs, not under TYPE_CHECKING"
             ) from error
-        parameters = list(inspect.signature(function).parameters.values())
+        try:
+            parameters = list(inspect.signature(function).parameters.values())
+        except (TypeError, ValueError) as error:
+            raise TransformerError(f"{where}: it has no signature: {error}") from None
         if not parameters:
             raise TransformerError(f"{where}: it takes no parameter; the first is what it changes")
         if parameters[0].kind not in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
             raise TransformerError(
                 f"{where}: the first parameter {str(parameters[0])!r} is not given by position"
             )
-        if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        if any(is_one(body_of(function)) for is_one in _NOT_PLAIN):
             raise TransformerError(
                 f"{where}: it must be a plain function, not async or a generator"
             )
@@ -156,13 +159,19 @@ class Transformer:
         required = set()
         for parameter in parameters[1:]:
             annotation = hints.get(parameter.name, Any)
-            if annotation in _INJECTED:
-                injected[parameter.name] = annotation
-                continue
             if parameter.kind not in (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
                 raise TransformerError(
                     f"{where}: parameter {parameter.name!r} cannot be given by name"
                 )
+            members = _members(annotation)
+            if kinds := [kind for kind in members if kind in _INJECTED]:
+                if len(members) > 1:
+                    raise TransformerError(
+                        f"{where}: parameter {parameter.name!r} has the annotation {annotation!r}; "
+                        f"a {kinds[0].__name__} is injected, and never read from a config"
+                    )
+                injected[parameter.name] = kinds[0]
+                continue
             annotations[parameter.name] = annotation
             if parameter.default is parameter.empty:
                 required.add(parameter.name)
@@ -173,7 +182,7 @@ class Transformer:
     @property
     def doc(self) -> str:
         """The docstring, without indentation."""
-        return inspect.getdoc(self.function) or ""
+        return inspect.getdoc(body_of(self.function)) or ""
 
     @property
     def summary(self) -> str:
@@ -195,7 +204,31 @@ class Transformer:
         """The pydantic TypeAdapter of the step's `with`."""
         from kubetailor.registry.parameters import adapter_of
 
-        return adapter_of(self.name, self.annotations, self.required)
+        return adapter_of(self)
+
+
+_NOT_PLAIN = (
+    inspect.iscoroutinefunction,
+    inspect.isgeneratorfunction,
+    inspect.isasyncgenfunction,
+)
+
+
+def body_of(function: Any) -> Any:
+    """The function that has the annotations: of a partial, a method or a callable object."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = getattr(function, "__func__", function)
+    if inspect.isroutine(function) or inspect.isclass(function) or not callable(function):
+        return function
+    return type(function).__call__
+
+
+def _members(annotation: Any) -> list[Any]:
+    """The types that an annotation allows beside None."""
+    annotation = unwrapped(annotation)
+    parts = get_args(annotation) if is_union(annotation) else (annotation,)
+    return [unwrapped(part) for part in parts if part is not type(None)]
 
 
 def _receiver(annotation: Any, parameter: str, where: str) -> Receiver:
@@ -217,7 +250,7 @@ def _receiver(annotation: Any, parameter: str, where: str) -> Receiver:
 
 def source_of(function: Callable[..., Any]) -> str:
     """``file:line`` of a function, or its module's name."""
-    target = inspect.unwrap(function)
+    target = inspect.unwrap(body_of(function))
     code = getattr(target, "__code__", None)
     if code is None:
         return str(getattr(target, "__module__", "?"))

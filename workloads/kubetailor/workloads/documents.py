@@ -237,7 +237,8 @@ def _json_values(text: str) -> Iterator[tuple[int, Json]]:
     """The (line, value) of each JSON text, one after another as kubectl takes them."""
     decoder = json.JSONDecoder(parse_constant=_no_constant, parse_float=_float)
     position, line = 0, 1
-    while (start := _SPACE.match(text, position).end()) < len(text):  # type: ignore[union-attr]  # it matches nothing too
+    # `_SPACE` matches anywhere, also no space at all.
+    while (start := _SPACE.match(text, position).end()) < len(text):  # type: ignore[union-attr]
         line += text.count("\n", position, start)
         value, position = decoder.raw_decode(text, start)
         yield line, value

@@ -1,0 +1,124 @@
+"""A Flyte task's own pod serves several roles: what a step may write there, and when it waits."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from kubetailor.registry import StepError
+from kubetailor.registry.testing import TailorBench
+
+GPU = {"nvidia.com/gpu": "1"}
+
+
+def entries(**amounts: str) -> dict[str, Any]:
+    found = [{"name": name.upper(), "value": value} for name, value in amounts.items()]
+    return {"requests": found, "limits": found}
+
+
+def ray(head: dict[str, str], **groups: dict[str, str]) -> dict[str, Any]:
+    """A Ray task whose groups ask for resources of their own."""
+
+    def group(name: str, container: str, limits: dict[str, str]) -> dict[str, Any]:
+        spec = {"containers": [{"name": container, "resources": {"limits": limits}}]}
+        return {"groupName": name, "replicas": 1, "k8sPod": {"podSpec": spec}}
+
+    return {
+        "type": "ray",
+        "id": {"name": "r"},
+        "metadata": {},
+        "container": {"image": "img"},
+        "custom": {
+            "rayCluster": {
+                "headGroupSpec": group("head", "ray-head", head),
+                "workerGroupSpec": [group(n, "ray-worker", lim) for n, lim in groups.items()],
+            }
+        },
+    }
+
+
+def torch(**replicas: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "pytorch",
+        "id": {"name": "t"},
+        "metadata": {},
+        "container": {"image": "img", "resources": entries(cpu="1")},
+        "custom": {f"{role}Replicas": {"replicas": 1, **own} for role, own in replicas.items()},
+    }
+
+
+def config(step: str, layer: str = "steps", phases: str = "") -> str:
+    return f"{phases}\nchains: {{default: {{{layer}: [{step}]}}}}\n"
+
+
+POOL = "{use: node_selector, with: {set: {pool: a}}, when: {not: {requests: nvidia.com/gpu}}}"
+
+
+def test_what_is_written_for_some_groups_alone_waits_for_their_own_pods(
+    tailor: TailorBench,
+) -> None:
+    """The task's own pod lies under every group: also under those that the step leaves out."""
+    task = ray({"cpu": "1"}, cpu={"cpu": "2"}, gpu=GPU)
+    outcome = tailor.chain(config(POOL, phases="phases: [serialize, admit]")).run(task, "serialize")
+    outcome.assert_unchanged()
+    assert (outcome.deferred, outcome.result.unknown) == (("node_selector",), "role")
+    with pytest.raises(StepError, match=r"needs role.*share one pod spec") as error:
+        tailor.chain(config(POOL)).run(task, "serialize")
+    assert "--task" not in str(error.value)
+
+
+def test_what_holds_for_every_group_is_written_to_the_pod_under_them(tailor: TailorBench) -> None:
+    outcome = tailor.chain(config(POOL)).prove(ray({"cpu": "1"}, cpu={"cpu": "2"}), "serialize")
+    assert outcome["k8sPod.podSpec.nodeSelector"] == {"pool": "a"}
+
+
+def test_what_holds_for_one_group_alone_is_written_to_that_group(tailor: TailorBench) -> None:
+    step = POOL.replace("{not: {requests: nvidia.com/gpu}}", "{requests: nvidia.com/gpu}")
+    outcome = tailor.chain(config(step)).prove(
+        ray({"cpu": "1"}, cpu={"cpu": "2"}, gpu=GPU), "serialize"
+    )
+    group = "custom.rayCluster.workerGroupSpec[1].k8sPod.podSpec.nodeSelector"
+    assert outcome[group] == {"pool": "a"}
+    assert "k8sPod" not in outcome.after
+
+
+@pytest.mark.parametrize(
+    ("step", "field", "value"),
+    [
+        ("use: image, with: {image: w}", "image", "w"),
+        (
+            "use: resources, with: {requests: {cpu: 2}, limits: {cpu: 2}}",
+            "resources",
+            entries(cpu="2"),
+        ),
+    ],
+)
+def test_what_a_task_holds_for_a_role_is_changed_for_that_role(
+    tailor: TailorBench, step: str, field: str, value: Any
+) -> None:
+    task = torch(master={}, worker={"image": "x", "resources": entries(cpu="3")})
+    chain = tailor.chain(config(f"{{{step}, when: {{role: worker}}}}"))
+    outcome = chain.prove(task, "serialize")
+    assert outcome[f"custom.workerReplicas.{field}"] == value
+    expected = copy.deepcopy(task)
+    expected["custom"]["workerReplicas"][field] = value
+    assert outcome.after == expected
+
+
+def test_what_a_task_does_not_hold_for_a_role_waits(tailor: TailorBench) -> None:
+    step = "{use: tolerations, with: {add: [{key: a, operator: Exists}]}, when: {role: worker}}"
+    task = torch(master={}, worker={"image": "x"})
+    chain = tailor.chain(config(step, phases="phases: [serialize, admit]"))
+    assert chain.run(task, "serialize").deferred == ("tolerations",)
+
+
+@pytest.mark.parametrize("layer", ["steps", "enforce"])
+def test_an_image_is_that_of_every_replica(tailor: TailorBench, layer: str) -> None:
+    task = torch(master={"image": "m"}, worker={"image": "w"})
+    outcome = tailor.chain(config("{use: image, with: {image: new}}", layer)).prove(
+        task, "serialize"
+    )
+    assert outcome["container.image"] == "new"
+    assert [outcome[f"custom.{role}Replicas.image"] for role in ("master", "worker")] == ["new"] * 2
