@@ -71,6 +71,10 @@ CONFIGS = {
         chain("{use: tolerations, with: {add: [{key: a, tolerationSeconds: soon}]}}"),
         r":5:\d+: tolerations: add\.0\.tolerationSeconds: .*integer.* \(found 'soon'\)",
     ),
+    "label key": (
+        chain("{use: labels, with: {set: {a b: c}}}"),
+        r":5:\d+: labels: set\.a b.* key 'a b': .+",
+    ),
     "required parameter": (
         chain("use: priority_class"),
         r":5:\d+: priority_class: the parameter 'name' is required",
@@ -138,14 +142,81 @@ def test_task_fields(run: Run, write: Write, pair: str, expected: str) -> None:
 
 def test_missing_module(refused: Refused, write: Write, folder: Path) -> None:
     write("kubetailor.yaml", f"plugins: [acme_platform_that_is_not]\n{CONFIG}")
+    assert refused() == (
+        f"{folder}/kubetailor.yaml:1:11: plugin 'acme_platform_that_is_not': cannot be loaded from "
+        "acme_platform_that_is_not: no module 'acme_platform_that_is_not'; a file is named by its "
+        "path, such as ./team.py"
+    )
+
+
+@pytest.mark.parametrize(
+    ("named", "near"),
+    [
+        ("teem", "no module 'teem'; did you mean ./team.py?"),
+        ("pydantik", "no module 'pydantik'; did you mean pydantic"),
+        ("kubetailor.transformer", "'kubetailor.transformer'; did you mean transformers?"),
+        ("./teem.py", "no file teem.py; did you mean team.py? (Python files there: cluster.py, "),
+        ("./in/team.py", "no folder {folder}/in"),
+    ],
+)
+def test_missing_plugin_has_what_is_near(
+    refused: Refused, write: Write, folder: Path, named: str, near: str
+) -> None:
+    write("kubetailor.yaml", f"plugins:\n  - ./cluster.py\n  - {named}\n{CONFIG}")
+    write("team.py", "")
+    write("cluster.py", "")
     message = refused()
-    assert message.startswith(f"{folder}/kubetailor.yaml: plugin 'acme_platform_that_is_not': ")
-    assert "No module named 'acme_platform_that_is_not'" in message
+    assert message.startswith(f"{folder}/kubetailor.yaml:3:5: plugin ")
+    assert near.format(folder=folder) in message
 
 
-def test_missing_file(refused: Refused, write: Write, folder: Path) -> None:
-    write("kubetailor.yaml", f"plugins: [./team.py]\n{CONFIG}")
-    assert f"plugin 'team': cannot be loaded from {folder}/team.py: " in refused()
+def test_unknown_plugin_that_is_blocked(
+    refused: Refused, write: Write, folder: Path, distribution: Install
+) -> None:
+    write("kubetailor.yaml", f"block_plugins:\n  - acme_split\n  - acme_spilt\n{CONFIG}")
+    distribution("acme-split", "acme_split", "")
+    message = refused()
+    assert message.startswith(
+        f"{folder}/kubetailor.yaml:3:5: block_plugins: no installed plugin 'acme_spilt'; "
+        "did you mean acme_split?"
+    )
+
+
+PLACES = {
+    "missing": "import that.is.nott\n",
+    "library": "import json\njson.loads('{')\n",
+    "own": "1 / 0\n",
+    "hook": "from kubetailor.registry import hookimpl\n\n"
+    "@hookimpl\ndef register_kinds(register):\n    int('x')\n",
+}
+
+
+@pytest.mark.parametrize("what", PLACES)
+@pytest.mark.parametrize("how", ["installed", "file", "module"])
+def test_a_place_is_one_of_the_plugin_itself(
+    refused: Refused, write: Write, folder: Path, distribution: Install, what: str, how: str
+) -> None:
+    name, source = f"acme_{what}_{how}", PLACES[what]
+    named = {
+        "installed": "",
+        "file": f"plugins: [./{name}.py]\n",
+        "module": f"plugins: [{name}]\n",
+    }
+    write("kubetailor.yaml", named[how] + CONFIG)
+    if how == "installed":
+        distribution(name.replace("_", "-"), name, source)
+    else:
+        distribution("acme-other", "acme_other", "")  # the folder `site` is importable
+        write(f"{'site/' if how == 'module' else ''}{name}.py", source)
+    message = refused()
+    places = re.findall(r"\(?[^ (]+:\d+\)", message)
+    file = folder / ("" if how == "file" else "site") / f"{name}.py"
+    assert places == [f"({file}:{source.count(chr(10))})"]
+    if how == "installed":
+        assert message.startswith(
+            f"plugin {name!r}: cannot be {'registered' if what == 'hook' else 'loaded'} from "
+            f"{name.replace('_', '-')} 1.2: "
+        )
 
 
 @pytest.mark.parametrize(
@@ -153,7 +224,7 @@ def test_missing_file(refused: Refused, write: Write, folder: Path) -> None:
     [
         ("1 / 0\n", "ZeroDivisionError: division by zero"),
         ("import sys\nsys.exit(3)\n", "SystemExit: 3"),
-        ("def (\n", "SyntaxError: .*team.py, line 1.*"),
+        ("def (\n", r"SyntaxError: invalid syntax \(/.*/team\.py:1\)"),
         (
             "from kubetailor.registry import transformer\n@transformer\ndef spot(pod): ...\n",
             "transformer 'team.spot' .*team.py:2.*: the first parameter 'pod' has no annotation.*",
@@ -188,6 +259,7 @@ def test_two_plugins_of_one_name(refused: Refused, write: Write, folder: Path) -
     write("a/team.py", "")
     write("b/team.py", "")
     message = refused()
+    assert message.startswith(f"{folder}/kubetailor.yaml:1:24: plugin 'team': ")
     assert f"{folder}/a/team.py and {folder}/b/team.py are both called 'team'" in message
 
 
@@ -248,6 +320,19 @@ def test_transformer_that_fails(
     assert expected.format(folder=folder) in message
 
 
+@pytest.mark.parametrize("task_type", ["python-task", "pytorch", "spark"])
+def test_an_error_about_a_task_names_the_task(
+    refused: Refused, write: Write, folder: Path, task_type: str
+) -> None:
+    write("kubetailor.yaml", chain("use: team.crash", head="plugins: [./team.py]\n"))
+    write("team.py", TEAM)
+    task = {"type": task_type, "id": {"name": "zoo.prepare"}, "container": {"image": "x"}}
+    assert refused(stdin=yaml.safe_dump(task)).startswith(
+        f"<stdin>:1: {folder}/kubetailor.yaml:6:9: step 'team.crash' (plugin team) on task "
+        "zoo.prepare: "
+    )
+
+
 MISSING = {
     "container": ("{use: env, with: {set: {A: b}, container: sidecar}}", "sidecar"),
     "role": ("{use: priority_class, with: {name: low}, when: {role: worker}}", "primary"),
@@ -276,7 +361,6 @@ def test_what_is_not_there(
 
 INVALID = {
     "label": ("{use: labels, with: {set: {a: not/valid}}}", "metadata.labels", "not/valid"),
-    "label key": ("{use: labels, with: {set: {a b: c}}}", "metadata.labels", "a b"),
     "request over limit": (
         "{use: resources, with: {requests: {cpu: 2}, limits: {cpu: 1}}}",
         "spec.containers",

@@ -66,7 +66,7 @@ def test_all_faults_are_said_once_with_their_places(run: Run, write: Write, fold
     assert (result.exit_code, result.stdout) == (2, "")
     file = f"{folder}/kubetailor.yaml"
     starts = [
-        f"{file}: plugin 'broken': cannot be loaded from {folder}/broken.py: ZeroDivisionError",
+        f"{file}:1:11: plugin 'broken': cannot be loaded from {folder}/broken.py: Zero",
         f"{file}:3:3: accelerator 'a': no field 'resorce'; did you mean resource?",
         f"{file}:7:9: no transformer 'labbels'; did you mean labels?",
         f"{file}:10:16: when: no field 'domian'; did you mean domain?",

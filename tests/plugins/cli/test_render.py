@@ -177,8 +177,8 @@ def test_task_says_what_is_known(run: Run, write: Write) -> None:
     unknown = run("render", "-f", "pod.yaml", "--check")
     assert unknown.exit_code == 0
     assert unknown.stderr == (
-        "Note: pod.yaml:1: Pod train: 1 condition(s) could not be decided and do not match; "
-        "--task says what is known of the task\n"
+        "Note: 1 condition of 1 object could not be decided and does not match; --task says what "
+        "is known of the task\n"
     )
     known = run("render", "-f", "pod.yaml", "--check", "--task", "domain=production")
     assert (known.exit_code, known.stderr) == (1, "")
@@ -186,12 +186,30 @@ def test_task_says_what_is_known(run: Run, write: Write) -> None:
     assert (other.exit_code, other.stderr) == (0, "")
 
 
+def test_what_cannot_be_decided_is_said_once(run: Run, write: Write) -> None:
+    write("kubetailor.yaml", PER_DOMAIN)
+    write("pods.yaml", "---\n".join([POD, POD, POD]))
+    result = run("explain", "-f", "pods.yaml")
+    assert result.exit_code == 0
+    assert result.stderr == (
+        "Note: 3 conditions of 3 objects could not be decided and do not match; --task says what "
+        "is known of the task\n"
+    )
+
+
+def test_a_task_template_without_a_name_is_a_task_all_the_same(run: Run, write: Write) -> None:
+    write("kubetailor.yaml", PER_DOMAIN.replace("domain: production", "task: '*.fit'"))
+    write("task.json", json.dumps({**TASK, "id": {}}))
+    result = run("render", "-f", "task.json", "--check")
+    assert (result.exit_code, result.stderr) == (0, "")
+
+
 def test_task_templates_run_the_phase_serialize(run: Run, write: Write) -> None:
     write("kubetailor.yaml", PER_DOMAIN)
     write("task.json", json.dumps(TASK))
     result = run("render", "-f", "task.json", "-o", "diff")
     assert result.exit_code == 1
-    assert "+++ Pod a.b.fit (chain default, phase serialize)" in result.stdout
+    assert "+++ task a.b.fit (chain default, phase serialize)" in result.stdout
     assert "+      team: speech" in result.stdout
 
 
@@ -202,8 +220,8 @@ def test_what_is_deferred_is_said(run: Run, write: Write) -> None:
     assert result.exit_code == 0
     assert yaml.safe_load(result.stdout) == TASK
     assert result.stderr == (
-        "Note: task.json:1: Pod a.b.fit: labels wait for the phase admit: execution is not known "
-        "yet; --task gives it now\n"
+        "Note: task.json:1: task a.b.fit: labels waits for the phase admit: execution is not "
+        "known yet; --task gives it now\n"
     )
     decided = run("render", "-f", "task.json", "--check", "--task", "execution=nightly-1")
     assert decided.exit_code == 1
@@ -233,3 +251,20 @@ def test_warnings_go_to_stderr(run: Run, write: Write) -> None:
     assert result.exit_code == 0
     assert result.stderr.startswith("Warning: pod.yaml:1: PodTemplate train: step 'kueue': ")
     assert "Warning" not in result.stdout
+
+
+def test_what_a_plugin_prints_does_not_get_into_the_objects(run: Run, write: Write) -> None:
+    write(
+        "noisy.py",
+        "from kubetailor.registry import Pod, transformer\n\nprint('imported')\n\n\n"
+        "@transformer\ndef loud(pod: Pod) -> None:\n"
+        "    print('running')\n    pod.label('a', 'b')\n",
+    )
+    write(
+        "kubetailor.yaml",
+        "plugins: [./noisy.py]\nchains: {default: {steps: [{use: noisy.loud}]}}\n",
+    )
+    write("pod.yaml", POD)
+    result = run("render", "-f", "pod.yaml")
+    assert yaml.safe_load(result.stdout)["metadata"]["labels"]["a"] == "b"
+    assert result.stderr.split() == ["imported", "running"]

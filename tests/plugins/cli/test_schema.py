@@ -165,5 +165,5 @@ def test_a_broken_plugin_is_a_warning(run: Run, write: Write) -> None:
     write("broken.py", "1 / 0\n")
     result = run("schema")
     assert result.exit_code == 0
-    assert "Warning: plugin 'broken': " in result.stderr
+    assert "kubetailor.yaml:1:11: plugin 'broken': " in result.stderr
     assert "with.labels" in json.loads(result.stdout)["$defs"]

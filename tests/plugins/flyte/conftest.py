@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from .flyteadmin import FlyteAdmin
+
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))  # for `zoo`, and for `conftest` where no fixture reaches
 
@@ -74,6 +76,13 @@ def zoo() -> Iterator[ModuleType]:
         warnings.simplefilter("ignore")  # flytekit's plugins warn of their own arguments
         yield importlib.import_module("zoo")
     sys.path.remove(str(HERE))
+
+
+@pytest.fixture
+def admin() -> Iterator[FlyteAdmin]:
+    """A FlyteAdmin of this test's own."""
+    with FlyteAdmin().running() as running:
+        yield running
 
 
 class Flyte:

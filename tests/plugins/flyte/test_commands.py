@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -112,6 +113,60 @@ def test_diff_is_kubectls(show: Callable[..., Result], configure: Callable[[str]
     assert (done.exit_code, done.stdout) == (0, "")
 
 
+def test_a_diff_shows_what_changed_and_nothing_else(
+    show: Callable[..., Result], configure: Callable[[str], Path]
+) -> None:
+    # One step that leaves a container a container, and one that makes it a pod.
+    configure("""
+        chains:
+          default:
+            steps:
+              - {use: env, with: {set: {NEW: x}}, when: {task: "*.a"}}
+              - {use: priority_class, with: {name: high}, when: {task: "*.b"}}
+    """)
+    done = show("--diff")
+    lines = [line for line in done.stdout.splitlines() if line[0] in "+-" and line[1] not in "+-"]
+    added = [line[1:].strip() for line in lines if line[0] == "+"]
+    # Only what was empty and is filled now goes.
+    assert all(line.endswith(("{}", "[]")) for line in lines if line[0] == "-")
+    stamps = ("metadata:", "annotations:", "env:", STAMP)
+    assert [line for line in added if not line.startswith(stamps)] == [
+        "- key: NEW",
+        "value: x",
+        "priorityClassName: high",
+        "- name: NEW",  # the node's pod template
+        "value: x",
+    ]
+
+
+def test_it_says_the_same_each_time(
+    flyte: Any, folder: Path, zoo: ModuleType, configure: Callable[[str], Path]
+) -> None:
+    shutil.copy(HERE / "zoo.py", folder)
+    done = flyte.run("pyflyte", "--pkgs", "zoo", "package", "-o", "p.tgz", cwd=folder)
+    assert done.returncode == 0, done.stdout
+    configure(flyte.CONFIG)
+    found = {
+        flyte.run("kubetailor", "flyte", "show", "p.tgz", *options, cwd=folder).stdout
+        for options in [("--diff",)] * 3
+    }
+    assert len(found) == 1
+    for name in ("a.tgz", "b.tgz"):
+        flyte.run("kubetailor", "flyte", "package", "p.tgz", "-o", name, cwd=folder)
+    assert (folder / "a.tgz").read_bytes() == (folder / "b.tgz").read_bytes()
+
+
+def test_a_config_without_the_phase_is_said(
+    show: Callable[..., Result], configure: Callable[[str], Path]
+) -> None:
+    configure("phases: [launch, admit]\n" + CONFIG.partition("\n")[2].partition("\n")[2])
+    done = show("-o", "json")
+    assert done.exit_code == 0
+    assert "`phases` does not list serialize" in done.stderr
+    for item in json.loads(done.stdout):
+        assert item["before"] == item["after"]
+
+
 def test_people_see_both(show: Callable[..., Result]) -> None:
     done = show()
     assert done.exit_code == 0
@@ -156,10 +211,21 @@ def test_a_dotted_module_and_a_package(
 @pytest.mark.parametrize(
     ("source", "part"),
     [
-        ("no_such_module", "ModuleNotFoundError"),
+        (
+            "no_such_module",
+            "no_such_module: ModuleNotFoundError: No module named 'no_such_module'\n",
+        ),
+        ("no_such.tar", "no_such.tar: ModuleNotFoundError: No module named 'no_such'\n"),
+        ("there.tar", "there.tar: expected a module, a package, or what `pyflyte package` wrote"),
+        ("plain", "plain: no package: the folder has no __init__.py"),
+        ("./plain", "plain: no package: the folder has no __init__.py"),
+        ("plain/", "plain/: no package: the folder has no __init__.py"),
+        (".", "no package: the folder has no __init__.py"),
+        ("./empty", "no task in ./empty"),
+        ("bare.py", "no task in bare.py"),
         ("no/such/file.py", "no such file"),
         ("broken.py", "broken.py:2"),
-        ("syntax.py", "SyntaxError"),
+        ("syntax.py", "syntax.py:1)"),
         ("leaves.py", "SystemExit"),
         ("no.tgz", "No such file"),
     ],
@@ -167,6 +233,12 @@ def test_a_dotted_module_and_a_package(
 def test_what_cannot_be_shown(
     show: Callable[..., Result], folder: Path, source: str, part: str
 ) -> None:
+    (folder / "there.tar").write_text("")
+    (folder / "plain").mkdir()
+    (folder / "plain" / "leaves.py").write_text("raise SystemExit(0)\n")
+    (folder / "empty").mkdir()
+    (folder / "empty" / "__init__.py").write_text("")
+    (folder / "bare.py").write_text("")
     (folder / "broken.py").write_text("import flytekit\n1 / 0\n")
     (folder / "syntax.py").write_text("def\n")
     (folder / "leaves.py").write_text("raise SystemExit(0)\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,14 +11,11 @@ from typing import Any
 
 import pytest
 
+from .conftest import Flyte
+
 
 def python(code: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    from conftest import Flyte  # type: ignore[import-not-found]
-
-    done: subprocess.CompletedProcess[str] = Flyte.run(
-        Path(sys.executable).name, "-c", code, cwd=cwd, **env
-    )
-    return done
+    return Flyte.run(Path(sys.executable).name, "-c", code, cwd=cwd, **env)
 
 
 def test_import_flytekit_installs_the_host_and_loads_nothing_heavy(folder: Path) -> None:
@@ -93,6 +91,41 @@ def test_a_crashing_plugin_is_said_at_serialization_alone(folder: Path) -> None:
     assert done.stdout.split() == ["defined"]
     assert "crash.py" in done.stderr.replace("\n", "")
     assert "SerializationError" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "reason"),
+    [
+        ("acme_plugin", "raise RuntimeError('no cluster')", "RuntimeError: no cluster"),
+        ("acme_plugin", "import not_installed", "not_installed"),
+        ("acme_plugin", "raise SystemExit(3)", "SystemExit: 3"),
+        ("no_such_module", "", "no_such_module"),
+    ],
+)
+def test_an_installed_plugin_that_is_broken_is_said_at_serialization_alone(
+    folder: Path, module: str, source: str, reason: str
+) -> None:
+    site = folder / "site"
+    info = site / "acme-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[kubetailor]\nacme = {module}\n")
+    (site / "acme_plugin.py").write_text(f"{source}\n")
+    (folder / "t.py").write_text(TASK)
+    path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
+    # Without a config no plugin is looked for.
+    done = python("import t", folder, PYTHONPATH=path)
+    assert done.stdout.split() == ["defined", "serialized"], done.stderr
+    (folder / "kubetailor.yaml").write_text("chains: {default: {}}")
+    done = python("import t", folder, PYTHONPATH=path)
+    assert done.returncode == 1
+    assert done.stdout.split() == ["defined"]
+    said = " ".join(done.stderr.split())
+    for part in ("plugin 'acme'", "acme 1.0", reason):
+        assert part in said
+    (folder / "kubetailor.yaml").write_text("block_plugins: [acme]\nchains: {default: {}}")
+    done = python("import t", folder, PYTHONPATH=path)
+    assert done.stdout.split() == ["defined", "serialized"], done.stderr
 
 
 def test_a_part_of_kubetailor_that_is_broken_does_not_break_the_import(folder: Path) -> None:

@@ -75,7 +75,13 @@ def test_what_did_not_change_is_not_touched(flyte: Any, zoo: ModuleType) -> None
     [
         ({"type": "spark"}, "type"),
         ({"container": {"image": "i", "ports": [{"containerPort": 1}]}}, "container.ports"),
-        ({"metadata": {"tags": {"a": "b"}, "retries": {}}}, "metadata"),
+        ({"metadata": {"tags": {"a": "b"}, "retries": {}}}, "metadata.tags"),
+        (
+            {"container": {"env": [{"key": "A", "value": "1"}, {"key": "A", "value": "2"}]}},
+            "container.env",
+        ),
+        ({"k8sPod": {"podSpec": {}, "ports": []}}, "k8sPod.ports"),
+        ({"k8sPod": {"metadata": {"name": "p"}}}, "metadata.name"),
         ({"metadata": {"nonsense": 1}}, "metadata"),
         ({"extendedResources": {"gpu": 1}}, "extendedResources"),
         ({"nonsense": {}, "config": {}}, "nonsense"),
@@ -89,6 +95,49 @@ def test_what_flytekit_cannot_hold_is_refused(
     with pytest.raises(CannotChangeError) as error:
         write_model(template, read, {**read, **change})
     assert error.value.field == field
+
+
+DATA = {"enabled": True, "inputPath": "/in", "outputPath": "/out", "format": "YAML"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"securityContext": {"runAs": {"k8sServiceAccount": "trainer"}}},
+        {"extendedResources": {"gpuAccelerator": {"device": "d", "unpartitioned": True}}},
+        {"container": {"image": "i:2", "dataConfig": DATA}},
+        {"container": {"image": "i:2", "config": [{"key": "a", "value": "b"}]}},
+        {"custom": {"a": [1, {"b": None}]}},
+        {
+            "container": None,
+            "k8sPod": {
+                "metadata": {"labels": {"a": "b"}},
+                "podSpec": {"containers": [{"name": "main"}]},
+                "dataConfig": DATA,
+                "primaryContainerName": "main",
+            },
+        },
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_each_part_can_be_written_and_taken_away(
+    flyte: Any, zoo: ModuleType, change: dict[str, Any]
+) -> None:
+    (template,) = models(flyte.serialize(zoo.prepare))
+    before = template.to_flyte_idl()
+    read = read_model(template)
+    changed = {key: value for key, value in {**read, **change}.items() if value is not None}
+    write_model(template, read, changed)
+    found = read_message(template.to_flyte_idl())
+    for part, value in change.items():
+        if value is None:
+            assert part not in found
+        elif part != "container":
+            assert found[part] == value
+        else:
+            assert {key: found[part][key] for key in value} == value
+    write_model(template, read_model(template), read)
+    assert template.to_flyte_idl() == before
 
 
 def test_a_change_of_metadata_alone_keeps_the_rest(flyte: Any, zoo: ModuleType) -> None:

@@ -111,7 +111,9 @@ def test_what_a_node_cannot_say_is_warned_of(
 
     @workflow
     def wf(x: int) -> int:
-        return plain(x=x).with_overrides(pod_template=gpus)  # type: ignore[no-any-return]
+        promise: Any = plain(x=x)
+        value: int = promise.with_overrides(pod_template=gpus)
+        return value
 
     (pod,) = pod_templates(flyte, wf).values()
     assert pod["podSpec"]["priority"] == 1
@@ -119,6 +121,25 @@ def test_what_a_node_cannot_say_is_warned_of(
     assert "node n0 (task " in said
     assert "/metadata/metadata/labels" in said
     assert "cannot be changed for one node" in said
+
+
+def test_what_is_removed_of_its_metadata_is_gone(
+    flyte: Any, zoo: ModuleType, configure: Callable[[str], Any]
+) -> None:
+    before = pod_templates(flyte, zoo.overridden)["torch"]
+    assert before["metadata"] == {"labels": {"pt": "1"}, "annotations": {"pa": "1"}}
+    configure("""
+        chains:
+          default:
+            steps:
+              - {use: labels, with: {remove: [pt]}}
+              - {use: annotations, with: {remove: [pa]}}
+    """)
+    after = pod_templates(flyte, zoo.overridden)["torch"]
+    assert not after["metadata"].get("labels")
+    assert after["metadata"]["annotations"].keys() == {STAMP, UNDO}
+    assert after["podSpec"] == before["podSpec"]
+    assert undo(after, ("metadata", "annotations", UNDO)) == (before, [])
 
 
 def _work(x: int) -> int:

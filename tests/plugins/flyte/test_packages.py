@@ -20,6 +20,8 @@ from kubetailor.plugins.cli.root import cli
 from kubetailor.plugins.flyte.packages import Package, PackageError
 from kubetailor.plugins.flyte.stamp import STAMP
 
+from .conftest import CONFIG, Flyte
+
 HERE = Path(__file__).parent
 KINDS = {"1": TaskSpec, "2": WorkflowSpec, "3": LaunchPlan}
 
@@ -48,8 +50,6 @@ def canonical(path: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="session")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """What the real pyflyte writes: `plain` with no config in force, `tailored` with one."""
-    from conftest import CONFIG, Flyte  # type: ignore[import-not-found]
-
     # One folder: a dynamic task's environment has its path.
     folder = tmp_path_factory.mktemp("project")
     shutil.copy(HERE / "zoo.py", folder)
@@ -209,6 +209,26 @@ def test_a_failing_step_leaves_what_was_there(
     assert "nobody" in done.stderr
     assert (folder / "out.tgz").read_text() == "mine"
     assert sorted(os.listdir(folder)) == ["kubetailor.yaml", "out.tgz"]
+
+
+def test_a_step_that_fails_on_the_pod_of_a_node_names_the_node(
+    packages: dict[str, Path], configure: Callable[[str], Path], folder: Path
+) -> None:
+    # The label is that of the pod template which the node gives its task.
+    configure("""
+        chains:
+          default:
+            enforce:
+              - use: env
+                with: {set: {A: B}, container: nobody}
+                when: {all: [{labels: {pt: "1"}}, {task: zoo.train}]}
+    """)
+    done = command("package", str(packages["plain"]), "-o", "out.tgz")
+    assert done.exit_code == 2
+    said = " ".join(done.stderr.split())
+    for part in ("node zoo.overridden/train", "nobody", "kubetailor.yaml:5:", "step 'env'"):
+        assert part in said
+    assert not (folder / "out.tgz").exists()
 
 
 def test_where_nothing_can_be_written_it_is_said(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from flytekit import ContainerTask, PodTemplate, dynamic, kwtypes, map_task, task
-from flytekit.extras.accelerators import T4
+from flytekit.extras.accelerators import A100, L4, T4, V100
 from flytekitplugins.dask import Dask, Scheduler, WorkerGroup
 from flytekitplugins.kfmpi import Launcher, MPIJob
 from flytekitplugins.kfmpi import Worker as MPIWorker
@@ -29,6 +29,10 @@ JOBS = {"pytorch", "tensorflow", "mpi", "ray", "spark", "dask"}
 """Task types whose pods have labels of their own."""
 
 
+LEFT_EMPTY = ("annotations", "config")
+"""Where stamp and way back are."""
+
+
 def bare(template: Any) -> dict[str, Any]:
     """A template without stamp and way back, and without what these leave empty."""
     found = as_json(template)
@@ -39,7 +43,7 @@ def bare(template: Any) -> dict[str, Any]:
         if not isinstance(node, dict):
             return node
         kept = {key: strip(item) for key, item in node.items() if key not in (STAMP, UNDO)}
-        return {key: item for key, item in kept.items() if key != "annotations" or item}
+        return {key: item for key, item in kept.items() if item or key not in LEFT_EMPTY}
 
     return dict(strip(found))
 
@@ -167,6 +171,72 @@ def test_a_task_of_every_kind(
     }
 
 
+DEVICES: list[tuple[str, Any]] = [
+    ("nvidia-a100-40gb", A100),
+    ("nvidia-l4", L4),
+    ("nvidia-t4", T4),
+    ("nvidia-a100-40gb-2g.10gb", A100.partition_2g_10gb),
+    ("mine", V100),
+]
+"""Accelerators whose whole placement Propeller makes where it is set as `PROPELLER` says."""
+
+PROPELLER = """
+flyte:
+  device_label: cloud.google.com/gke-accelerator
+  partition_label: cloud.google.com/gke-gpu-partition-size
+accelerators:
+  mine: {extends: nvidia-v100, tolerations: []}
+chains: {default: {steps: [{use: gpu, with: {type: %s, count: 2}}]}}
+"""
+
+
+@pytest.mark.parametrize("author", [None, T4, A100.partition_1g_5gb])
+@pytest.mark.parametrize(("entry", "accelerator"), DEVICES, ids=[row[0] for row in DEVICES])
+def test_gpu_is_flytekits_accelerator_where_propeller_places_it(
+    flyte: Any,
+    zoo: ModuleType,
+    configure: Callable[[str], Any],
+    entry: str,
+    accelerator: Any,
+    author: Any,
+) -> None:
+    def make(accelerator: Any) -> Any:
+        return task(container_image=IMAGE, accelerator=accelerator, **zoo.GPU)(work)
+
+    expected = flyte.template_of(make(accelerator))
+    configure(PROPELLER % entry)
+    found = flyte.template_of(make(author))
+    assert bare(found) == bare(expected)
+    assert found.HasField("container"), "all else is left to Propeller"
+    assert found.extended_resources == expected.extended_resources
+
+
+def test_an_author_who_wants_no_slice_gets_none_of_another_gpu_either(
+    flyte: Any, zoo: ModuleType, configure: Callable[[str], Any]
+) -> None:
+    configure(PROPELLER % "nvidia-l4")
+    author = task(container_image=IMAGE, accelerator=A100.unpartitioned, **zoo.GPU)(work)
+    device = as_json(flyte.template_of(author))["extendedResources"]["gpuAccelerator"]
+    assert device == {"device": "nvidia-l4", "unpartitioned": True}
+
+
+@pytest.mark.parametrize("container", [True, False], ids=["container", "pod template"])
+def test_annotations_are_flytekits_annotations(
+    flyte: Any, zoo: ModuleType, configure: Callable[[str], Any], container: bool
+) -> None:
+    pod = {} if container else {"pod_template": zoo.sidecar_template()}
+
+    def make(**annotations: str) -> Any:
+        return task(container_image=IMAGE, annotations=annotations, **zoo.CPU, **pod)(work)
+
+    expected = flyte.template_of(make(mine="1", note="new", empty=""))
+    configure(
+        "chains: {default: {steps: [{use: annotations, with: {set: {note: new, empty: ''}}}]}}"
+    )
+    found = flyte.template_of(make(mine="1", note="old"))
+    assert bare(found) == bare(expected)
+
+
 def test_a_map_task_and_a_dynamic_task(
     flyte: Any, zoo: ModuleType, configure: Callable[[str], Any]
 ) -> None:
@@ -183,14 +253,17 @@ def test_a_map_task_and_a_dynamic_task(
     found = [flyte.template_of(entity) for entity in authors]
     assert "pyflyte-map-execute" in str(found[0])
     assert bare(found[0]) == bare(expected[0])
-    # A dynamic task's environment has the whole settings, before the task's own.
-    names = [[env["name"] for env in entry] for entry in map(primary_env, (found[1], expected[1]))]
-    assert names[0] == ["_F_SS_C", "NEW"]
-    assert sorted(names[1]) == sorted(names[0])
+    # A dynamic task's environment has the whole settings; flytekit has them before the task's own
+    # variables, and a pod template's variables before both.
+    by_author, ours = bare(expected[1]), bare(found[1])
+    assert [entry["name"] for entry in primary_env(ours)] == ["_F_SS_C", "NEW"]
+    primary_env(by_author).sort(key=lambda entry: entry["name"] == "NEW")
+    assert ours == by_author
 
 
-def primary_env(template: Any) -> list[Any]:
-    return list(as_json(template)["k8sPod"]["podSpec"]["containers"][0]["env"])
+def primary_env(template: dict[str, Any]) -> list[Any]:
+    found: list[Any] = template["k8sPod"]["podSpec"]["containers"][0]["env"]
+    return found
 
 
 def test_a_container_task_keeps_its_data(
@@ -404,7 +477,7 @@ def test_a_select_that_cannot_be_decided_leaves_all_to_the_next_phase(
     before = flyte.template_of(zoo.prepare, domain="x")
     found = flyte.template_of(zoo.prepare, domain=None)
     stamp = stamp_at(found, "metadata", "metadata")
-    assert (stamp["chain"], stamp["done"], stamp["deferred"]) == (None, 0, ["select"])
+    assert (stamp["chain"], stamp["done"], stamp["deferred"]) == (None, 0, [])
     assert found.container == before.container
     assert "the whole chain waits for the phase launch: domain" in capsys.readouterr().err
     monkeypatch.setenv("KUBETAILOR_TASK", "domain=production")

@@ -117,8 +117,8 @@ def chains(draw: st.DrawFn) -> str:
     names = draw(st.lists(st.sampled_from(sorted(STEPS)), max_size=6, unique=True))
     layers: dict[str, list[Any]] = {"defaults": [], "steps": [], "enforce": []}
     for name in names:
-        layer = draw(st.sampled_from(["defaults", "steps"]))
-        layers[layer].append({"use": name, "with": STEPS[name]})
+        layer = draw(st.sampled_from(["defaults", "steps", "enforce"]))
+        layers[layer].append({"use": name, "with": STEPS[name], "optional": True})
     if draw(st.booleans()):
         layers["steps"].append(
             {"use": "labels", "name": "late", "with": {"set": {"l": "l"}}, "when": {"node": "n"}}
@@ -160,10 +160,40 @@ specs = st.fixed_dictionaries(
 )
 pods = st.fixed_dictionaries({"podSpec": specs}, optional={"metadata": metadata})
 ids = st.fixed_dictionaries({"name": st.just("m.t"), "resourceType": st.just("TASK")})
+group = st.fixed_dictionaries({}, optional={"k8sPod": pods, "rayStartParams": maps})
+ray = st.fixed_dictionaries(
+    {
+        "rayCluster": st.fixed_dictionaries(
+            {
+                "headGroupSpec": group,
+                "workerGroupSpec": st.lists(
+                    st.builds(lambda spec: {"groupName": "g", "replicas": 2, **spec}, group),
+                    max_size=2,
+                ),
+            }
+        )
+    }
+)
+spark = st.fixed_dictionaries(
+    {"mainApplicationFile": st.just("local:///app.py")},
+    optional={"driverPod": pods, "executorPod": pods, "sparkConf": maps},
+)
+customs: dict[str, st.SearchStrategy[dict[str, Any]]] = {
+    "python-task": st.just({}),
+    "pytorch": st.just({"workerReplicas": {"replicas": 2, "image": "w:1"}}),
+    "mpi": st.just({}),
+    "container_array": st.just({"parallelism": 2}),
+    "ray": ray,
+    "spark": spark,
+}
+kinds = st.sampled_from(sorted(customs)).flatmap(
+    lambda kind: customs[kind].map(
+        lambda custom: {"type": kind, **({"custom": custom} if custom else {})}
+    )
+)
 heads = st.fixed_dictionaries(
     {
         "id": ids,
-        "type": st.sampled_from(["python-task", "pytorch", "mpi", "ray", "container_array"]),
         "metadata": st.fixed_dictionaries(
             {"retries": st.just({}), "generatesDeck": st.booleans()},
             optional={"metadata": metadata},
@@ -172,7 +202,7 @@ heads = st.fixed_dictionaries(
     optional={"taskTypeVersion": st.just(1), "config": st.sampled_from([{"a": "b"}])},
 )
 templates = st.tuples(
-    heads,
+    st.builds(lambda head, kind: {**head, **kind}, heads, kinds),
     containers.map(lambda it: {"container": it})
     | pods.map(lambda it: {"k8sPod": it, "config": {"primary_container_name": "main"}}),
 ).map(lambda parts: {**parts[0], **parts[1]})

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from concurrent import futures
 from types import ModuleType
 from typing import Any
 
-import grpc  # type: ignore[import-untyped]
 import pytest
-from flyteidl.admin import task_pb2
-from flyteidl.core import compiler_pb2
-from flyteidl.service import admin_pb2_grpc
 from flytekit.configuration import Config, ImageConfig, PlatformConfig, SerializationSettings
 from flytekit.exceptions.user import FlyteInvalidInputException
 from flytekit.remote import FlyteRemote
 
 from kubetailor.plugins.flyte.install import left_alone
+
+from .flyteadmin import FlyteAdmin
 
 SETTINGS = SerializationSettings(
     ImageConfig.auto_default_image(), project="speech", domain="development"
@@ -63,40 +60,10 @@ def test_in_a_task_pod_it_is_left_alone(
     assert version() == expected
 
 
-class Admin(admin_pb2_grpc.AdminServiceServicer):  # type: ignore[misc]
-    """FlyteAdmin's answer to a task that is there with another structure."""
-
-    def __init__(self) -> None:
-        self.tasks: dict[str, Any] = {}
-
-    def CreateTask(self, request: Any, context: Any) -> Any:
-        spec = request.spec.SerializeToString(deterministic=True)
-        known = self.tasks.setdefault(request.id.name, request)
-        if known is request:
-            return task_pb2.TaskCreateResponse()
-        if known.spec.SerializeToString(deterministic=True) == spec:
-            context.abort(
-                grpc.StatusCode.ALREADY_EXISTS, "task with identical structure already exists"
-            )
-        context.abort(
-            grpc.StatusCode.INVALID_ARGUMENT, "task with different structure already exists"
-        )
-
-    def GetTask(self, request: Any, context: Any) -> Any:
-        request = self.tasks[request.id.name]
-        compiled = compiler_pb2.CompiledTask(template=request.spec.template)
-        return task_pb2.Task(id=request.id, closure=task_pb2.TaskClosure(compiled_task=compiled))
-
-
 @pytest.fixture
-def remote() -> Any:
-    server = grpc.server(futures.ThreadPoolExecutor(2))
-    admin_pb2_grpc.add_AdminServiceServicer_to_server(Admin(), server)
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    config = Config(platform=PlatformConfig(endpoint=f"127.0.0.1:{port}", insecure=True))
-    yield FlyteRemote(config, default_project="speech", default_domain="development")
-    server.stop(None).wait()
+def remote(admin: FlyteAdmin) -> Any:
+    config = Config(platform=PlatformConfig(endpoint=admin.endpoint, insecure=True))
+    return FlyteRemote(config, default_project="speech", default_domain="development")
 
 
 def register(remote: Any, entity: Any) -> None:

@@ -46,9 +46,8 @@ from kubernetes.client import (
 def torch_can_be_imported() -> Generator[None]:
     """Elastic asks for little more than that (`from torch.distributed import run`)."""
     stand_in = types.ModuleType("torch.distributed")
-    stand_in.run = types.SimpleNamespace(  # type: ignore[attr-defined]
-        parse_min_max_nnodes=lambda nnodes: (int(nnodes), int(nnodes))
-    )
+    run = types.SimpleNamespace(parse_min_max_nnodes=lambda nnodes: (int(nnodes), int(nnodes)))
+    vars(stand_in)["run"] = run
     with mock.patch.dict(sys.modules, {stand_in.__name__: stand_in}):
         yield
 

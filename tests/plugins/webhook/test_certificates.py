@@ -146,7 +146,7 @@ class Objects(http.server.BaseHTTPRequestHandler):
     calls: ClassVar[list[str]] = []
     before_put: ClassVar[list[Callable[[], None]]] = []
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (the base's name)
         """Say nothing."""
 
     def _answer(self, code: int, body: Any) -> None:

@@ -3,43 +3,20 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 import click
 
-from kubetailor.plugins.cli.manifests import filename_options
-from kubetailor.plugins.cli.options import (
-    chain_option,
-    config_option,
-    output_option,
-    phase_option,
-    required_tailor,
-    task_option,
-)
 from kubetailor.plugins.cli.output import print_json, print_table, shortened
-from kubetailor.plugins.cli.tailoring import Outcome, tailor_files
-from kubetailor.registry import Change, Phase, Result
+from kubetailor.plugins.cli.tailoring import Outcome, over_manifests
+from kubetailor.registry import Change, Result
 
 __all__ = ["changes_as_json", "explain", "print_changes"]
 
 
 @click.command()
-@filename_options
-@output_option("table", "json", default="table")
-@config_option
-@chain_option
-@phase_option
-@task_option
-def explain(
-    filename: tuple[str, ...],
-    recursive: bool,
-    output: str,
-    config: Path | None,
-    chain: str | None,
-    phase: Phase | None,
-    task: dict[str, str],
-) -> None:
+@over_manifests("table", "json", default="table")
+def explain(outcomes: list[Outcome], output: str) -> None:
     """Say who changes which field.
 
     For every field that the chain changes: its old and new value, the step, its plugin, and where
@@ -47,8 +24,6 @@ def explain(
 
     The table shortens long values; `-o json` has them whole.
     """
-    tailor = required_tailor(config, chain, task)
-    outcomes = tailor_files(tailor, filename, recursive, phase)
     if output == "json":
         print_json([row for outcome in outcomes for row in _rows(outcome)])
         return

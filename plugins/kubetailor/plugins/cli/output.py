@@ -105,24 +105,22 @@ def print_warnings(where: str, result: Result) -> None:
         warn(f"{where}: {warning}")
 
 
-def print_notes(where: str, result: Result) -> None:
-    """What a run left to a later phase, or could not decide, on stderr.
+def print_notes(results: Sequence[tuple[str, Result]]) -> None:
+    """What runs left to a later phase, and how much they could not decide, on stderr.
 
     Args:
-        where: the object, for the messages.
-        result: the run.
+        results: each object, as messages call it, and its run.
     """
-    if result.until is not None:
-        steps = ", ".join(result.deferred)
-        what = "the whole chain waits" if steps == "select" else f"{steps} wait"
+    for where, result in results:
+        if (notice := result.notice) is not None:
+            note(f"{where}: {notice}; --task gives it now")
+    if undecided := [result.undecided for _, result in results if result.undecided]:
+        many = sum(undecided)
+        what = "1 condition" if many == 1 else f"{many} conditions"
+        objects = "1 object" if len(undecided) == 1 else f"{len(undecided)} objects"
         note(
-            f"{where}: {what} for the phase {result.until}: {result.unknown} is not known yet; "
-            "--task gives it now"
-        )
-    if result.undecided:
-        note(
-            f"{where}: {result.undecided} condition(s) could not be decided and do not match; "
-            "--task says what is known of the task"
+            f"{what} of {objects} could not be decided and {'does' if many == 1 else 'do'} not "
+            "match; --task says what is known of the task"
         )
 
 

@@ -4,22 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import click
 
-from kubetailor.plugins.cli.manifests import filename_options
-from kubetailor.plugins.cli.options import (
-    chain_option,
-    config_option,
-    output_option,
-    phase_option,
-    required_tailor,
-    task_option,
-)
 from kubetailor.plugins.cli.output import print_diff, unified_diff
-from kubetailor.plugins.cli.tailoring import Outcome, tailor_files
-from kubetailor.registry import Phase
+from kubetailor.plugins.cli.tailoring import Outcome, over_manifests
 from kubetailor.workloads import dump_json, dump_yaml
 from kubetailor.workloads.task_target import as_pod_task
 
@@ -27,29 +16,14 @@ __all__ = ["render"]
 
 
 @click.command()
-@filename_options
-@output_option("yaml", "json", "diff", "patch", default=None)
+@over_manifests("yaml", "json", "diff", "patch", default=None)
 @click.option(
     "--check",
     is_flag=True,
     help="Print which objects would change, unless -o asks for more; exit with 1 if any would.",
 )
-@config_option
-@chain_option
-@phase_option
-@task_option
 @click.pass_context
-def render(
-    ctx: click.Context,
-    filename: tuple[str, ...],
-    recursive: bool,
-    output: str | None,
-    check: bool,
-    config: Path | None,
-    chain: str | None,
-    phase: Phase | None,
-    task: dict[str, str],
-) -> None:
+def render(ctx: click.Context, outcomes: list[Outcome], output: str | None, check: bool) -> None:
     """Run the chain over manifests.
 
     Prints what comes out: as YAML (the default) a stream; as JSON one object, or a List of several;
@@ -60,8 +34,6 @@ def render(
 
     Exits with 1 if --check or `-o diff` finds a change.
     """
-    tailor = required_tailor(config, chain, task)
-    outcomes = tailor_files(tailor, filename, recursive, phase)
     chosen = output or ("names" if check else "yaml")
     _PRINTERS[chosen](outcomes)
     if (check or output == "diff") and any(outcome.result.changed for outcome in outcomes):

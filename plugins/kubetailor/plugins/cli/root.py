@@ -9,7 +9,8 @@ import click
 
 from kubetailor.plugins.cli.output import Group, warn
 from kubetailor.registry import KubetailorError
-from kubetailor.registry.plugins import own_version
+from kubetailor.registry.imports import home_of, own_version
+from kubetailor.registry.raised import said_of
 
 __all__ = ["cli"]
 
@@ -61,16 +62,18 @@ def _registered() -> tuple[dict[str, click.Command], list[str]]:
 
     plugins, faults = plugins_in_force()
     found: dict[str, click.Command] = {}
-    for plugin, function, arguments in plugins.hook_calls("register_commands"):
-        group = click.Group()
+    for name, function, arguments in plugins.hook_calls("register_commands"):
+        plugin, group = plugins[name], click.Group()
+        what = f"register_commands of {plugin.origin}"
         try:
             function(**dict.fromkeys(arguments, group))
         except Exception as error:
-            reason = error if isinstance(error, KubetailorError) else repr(error)
-            faults.append(f"plugin {plugin!r}: register_commands: {reason}")
+            known = isinstance(error, KubetailorError)
+            reason = str(error) if known else said_of(error, home_of(function.__module__))
+            faults.append(plugin.fault(f"{what}: {reason}"))
         for name, command in group.commands.items():
             if name in _OWN or name in found:
-                faults.append(f"plugin {plugin!r}: there is a command {name!r} already")
+                faults.append(plugin.fault(f"{what}: there is a command {name!r} already"))
             else:
                 found[name] = command
     return found, faults

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kubetailor.plugins.cli.manifests import read_manifests
+from kubetailor.plugins.cli.manifests import filename_options, read_manifests
+from kubetailor.plugins.cli.options import (
+    chain_option,
+    config_option,
+    output_option,
+    phase_option,
+    required_tailor,
+    task_option,
+)
 from kubetailor.plugins.cli.output import fail, faults_of, print_notes, print_warnings
 from kubetailor.registry import Chain, Phase, Result
+from kubetailor.registry.context import known_of_template
 from kubetailor.workloads import Document, Kind, KubetailorError, Workload
 from kubetailor.workloads.task_template import TASK_TEMPLATE
 
 if TYPE_CHECKING:
     from kubetailor.registry.tailor import Tailor
 
-__all__ = ["Outcome", "tailor_files"]
+__all__ = ["Outcome", "over_manifests", "tailor_files"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +37,7 @@ class Outcome:
 
     Attributes:
         document: the object as it was read.
-        title: its kind and name, such as ``PyTorchJob train``.
+        title: what messages call it, such as ``PyTorchJob train``.
         phase: the phase that was run.
         chain: the chain, or None if none was selected or none could be yet.
         result: what the run did.
@@ -40,6 +53,46 @@ class Outcome:
     def chain_text(self) -> str:
         """The chain, for messages."""
         return "no chain" if self.chain is None else f"chain {self.chain.name}"
+
+
+def over_manifests(
+    *formats: str, default: str | None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The options of a command that runs the chain over manifests.
+
+    The command is given the outcomes, first, and `output`.
+
+    Args:
+        formats: what `-o` may be.
+        default: what it is if it is not given.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @filename_options
+        @output_option(*formats, default=default)
+        @config_option
+        @chain_option
+        @phase_option
+        @task_option
+        @functools.wraps(command)
+        def run(
+            filename: tuple[str, ...],
+            recursive: bool,
+            config: Path | None,
+            chain: str | None,
+            phase: Phase | None,
+            task: dict[str, str],
+            **others: Any,
+        ) -> None:
+            # What a plugin prints must not get into what is applied.
+            with redirect_stdout(sys.stderr):
+                tailor = required_tailor(config, chain, task)
+                outcomes = tailor_files(tailor, filename, recursive, phase)
+            command(outcomes, **others)
+
+        return run
+
+    return decorate
 
 
 def tailor_files(
@@ -65,10 +118,10 @@ def tailor_files(
             faults += [f"{document.where}: {fault}" for fault in faults_of(error)]
     if faults:
         fail(*faults)
-    for outcome in outcomes:
-        where = f"{outcome.document.where}: {outcome.title}"
-        print_warnings(where, outcome.result)
-        print_notes(where, outcome.result)
+    results = [(f"{each.document.where}: {each.title}", each.result) for each in outcomes]
+    for where, result in results:
+        print_warnings(where, result)
+    print_notes(results)
     return outcomes
 
 
@@ -77,24 +130,14 @@ def _tailor(tailor: Tailor, document: Document, phase: Phase | None) -> Outcome:
     kind = tailor.kind_of(obj)
     is_task = kind == TASK_TEMPLATE
     chosen: Phase = phase or ("serialize" if is_task else "admit")
-    known = _known(obj) if is_task else {}
+    known = known_of_template(obj) if is_task else {}
     found = tailor.tailor(obj, chosen, kind=kind, **known)
     return Outcome(document, _title(obj, kind), chosen, found.chain, found.result)
 
 
-def _known(template: dict[str, Any]) -> dict[str, Any]:
-    """What a task template says of its task; what is empty in its id is not known."""
-    identifier = template.get("id")
-    given = identifier if isinstance(identifier, dict) else {}
-    fields = {"project": "project", "domain": "domain", "task": "name", "version": "version"}
-    known = {field: given.get(key) for field, key in fields.items()}
-    return {"task_type": template.get("type"), **{f: v for f, v in known.items() if v}}
-
-
 def _title(obj: dict[str, Any], kind: Kind | None) -> str:
     if kind is not None:
-        workload = Workload(obj, kind)
-        return f"{workload.kind_name} {workload.name}".strip()
+        return Workload(obj, kind).title
     metadata = obj.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return f"{obj.get('kind')} {name or ''}".strip()

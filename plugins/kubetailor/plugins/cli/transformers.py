@@ -27,7 +27,9 @@ def transformers(name: str | None, output: str, config: Path | None) -> None:
     plugins, _ = installed(config)
     known = plugins.transformers
     if name is not None and name not in known:
-        fail(f"no transformer {name!r}; {nearest(name, known, what='known transformers')}")
+        listing = "kubetailor transformers"
+        near = nearest(name, known, what="known transformers", listing=listing)
+        fail(f"no transformer {name!r}; {near}")
     chosen = [known[name]] if name is not None else [known[n] for n in sorted(known)]
     if output == "json":
         rows = [_as_json(transformer) for transformer in chosen]

@@ -16,8 +16,9 @@ from kubetailor.plugins.cli.options import (
     required_tailor,
     task_option,
 )
-from kubetailor.plugins.cli.output import fail, print_diff, print_json, unified_diff
+from kubetailor.plugins.cli.output import fail, note, print_diff, print_json, unified_diff
 from kubetailor.plugins.flyte.undo import UNDO
+from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import JsonMap, dump_yaml
 from kubetailor.workloads.task_target import as_pod_task
 
@@ -62,16 +63,19 @@ def show(
     version: str | None,
     image: tuple[str, ...],
 ) -> None:
-    """Show every task before and after its chain, as it will be registered.
+    """Show every task before and after its chain.
 
-    MODULE is an importable module or package, or the path of a file. PACKAGE.tgz is what `pyflyte
-    package` wrote. The human form leaves out the annotation by which a later phase undoes the
-    chain; -o shows all.
+    What comes after it is what will be registered.
+
+    MODULE is an importable module or package, or the path of a file or of a package's folder,
+    which has an __init__.py. PACKAGE.tgz is what `pyflyte package` wrote.
+
+    The human form leaves out the annotation by which a later phase undoes the chain; -o shows all.
     """
     from kubetailor.plugins.flyte.entities import Tailored
     from kubetailor.plugins.flyte.modules import images_of, serialize_module
-    from kubetailor.plugins.flyte.notices import Notices
     from kubetailor.plugins.flyte.packages import Package
+    from kubetailor.plugins.flyte.report import Report
 
     given = {"project": project, "domain": domain, "version": version}
     known = {key: value for key, value in given.items() if value}
@@ -80,11 +84,10 @@ def show(
         entities = Package.read(Path(source)).entities
     else:
         entities = serialize_module(source, images_of(image), **known)
-    notices = Notices()
-    items: list[Tailored] = []
-    for item in entities.tailor(tailor):
-        notices.say(item.outcome, item.where)
-        items.append(item)
+    if not entities.tasks:
+        fail(f"no task in {source}")
+    _say_if_not_installed(tailor)
+    items: list[Tailored] = list(entities.tailor(tailor, Report()))
     if diff:
         items = [item for item in items if item.outcome.stamped]
     if output:
@@ -117,18 +120,27 @@ def package(
     The result is the package that pyflyte would have written with kubetailor installed. What an
     earlier chain made of it is undone first.
     """
-    from kubetailor.plugins.flyte.notices import Notices
     from kubetailor.plugins.flyte.packages import Package
+    from kubetailor.plugins.flyte.report import Report
 
     tailor = required_tailor(config, chain, task)
     read = Package.read(package)
-    notices = Notices()
-    changed = 0
-    for item in read.entities.tailor(tailor):
-        notices.say(item.outcome, item.where)
-        changed += item.outcome.stamped and item.node is None
+    _say_if_not_installed(tailor)
+    report = Report()
+    for _ in read.entities.tailor(tailor, report):
+        pass
     read.write(output)
-    click.echo(f"{changed} of {len(read.entities.tasks)} tasks tailored: {output}", err=True)
+    click.echo(f"{output}: {report.tally}", err=True)
+
+
+def _say_if_not_installed(tailor: Tailor) -> None:
+    from kubetailor.plugins.flyte.tailoring import serializes
+
+    if not serializes(tailor):
+        note(
+            f"{tailor.config.file}: `phases` does not list serialize: no chain runs here, and what "
+            "an earlier one made is undone"
+        )
 
 
 def _machine_form(item: Any) -> JsonMap:
@@ -155,10 +167,8 @@ def _print_data(items: list[JsonMap], form: str) -> None:
 def _print_item(item: Any, diff: bool) -> None:
     before, after = _for_people(item.before), _for_people(item.after)
     if diff:
-        # A container that became a pod is shown as that pod, and keys in the order of `after`, so
-        # that what differs is what the chain changed.
-        base = as_pod_task(before, after)
-        before = {key: base[key] for key in (*after, *base) if key in base}
+        # A container that became a pod is shown as that pod: what is left is the chain's.
+        before = as_pod_task(before, after)
         print_diff(unified_diff(before, after, f"{item.where}, before", f"{item.where}, after"))
         return
     for text in _documents(item, before, after):
@@ -174,10 +184,13 @@ def _documents(item: Any, before: JsonMap, after: JsonMap) -> Iterable[str]:
 
 
 def _for_people(obj: JsonMap) -> JsonMap:
-    """A template without the way back, which is for machines."""
+    """A template without the way back, which is for machines, and what that leaves empty."""
     found = {}
     for key, value in obj.items():
         if isinstance(value, dict) and key in ("config", "metadata", "annotations"):
-            value = _for_people({name: item for name, item in value.items() if name != UNDO})
+            kept = _for_people({name: item for name, item in value.items() if name != UNDO})
+            if value and not kept:
+                continue
+            value = kept
         found[key] = value
     return found

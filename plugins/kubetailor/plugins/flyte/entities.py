@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kubetailor.plugins.flyte.messages import as_json, read_message, write_message
+from kubetailor.plugins.flyte.overrides import contradictions
+from kubetailor.plugins.flyte.report import Report
 from kubetailor.plugins.flyte.tailoring import Outcome, tailor_pod_template, tailor_template
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import JsonMap, KubetailorError
@@ -50,11 +52,12 @@ class Entities:
     tasks: list[Any] = field(default_factory=list)
     workflows: list[Any] = field(default_factory=list)
 
-    def tailor(self, tailor: Tailor) -> Iterator[Tailored]:
+    def tailor(self, tailor: Tailor, report: Report) -> Iterator[Tailored]:
         """Run the chain over each task, then over each pod template of a node; changes them.
 
         Args:
             tailor: the config.
+            report: what says it.
 
         Raises:
             KubetailorError: a step failed.
@@ -68,6 +71,8 @@ class Entities:
             write_message(template, before, outcome.after)
             outcomes[_key(template.id)] = outcome
             hidden = {key: value for key, value in whole.items() if key not in before}
+            report.tally.add(_key(template.id), outcome)
+            report.notices.say(outcome, f"task {template.id.name}")
             yield Tailored(
                 template.id.name,
                 None,
@@ -78,23 +83,30 @@ class Entities:
         for spec in self.workflows:
             for workflow in (spec.template, *spec.sub_workflows):
                 for node in task_nodes([*workflow.nodes, workflow.failure_node]):
-                    reference = node.task_node.reference_id
-                    task = outcomes.get(_key(reference))
-                    overrides = node.task_node.overrides
-                    if task is not None and overrides.HasField("pod_template"):
-                        yield _tailor_node(tailor, workflow.id.name, node, task)
+                    task = outcomes.get(_key(node.task_node.reference_id))
+                    if task is not None:
+                        yield from _tailor_node(tailor, workflow.id.name, node, task, report)
 
 
-def _tailor_node(tailor: Tailor, workflow: str, node: Any, task: Outcome) -> Tailored:
-    pod = node.task_node.overrides.pod_template
+def _tailor_node(
+    tailor: Tailor, workflow: str, node: Any, task: Outcome, report: Report
+) -> Iterator[Tailored]:
+    overrides = node.task_node.overrides
+    where, name = f"{workflow}/{node.id}", node.task_node.reference_id.name
+    against = contradictions(as_json(overrides), task.result, tailor.config.catalogue)
+    report.notices.warn(f"node {where} (task {name})", against)
+    if not overrides.HasField("pod_template"):
+        return
+    pod = overrides.pod_template
     before = as_json(pod)
-    where = f"{workflow}/{node.id}"
     try:
         outcome = tailor_pod_template(tailor, before, task)
     except KubetailorError as error:
         raise KubetailorError(f"node {where}: {error}") from error
     write_message(pod, before, outcome.after, field="podTemplate")
-    return Tailored(node.task_node.reference_id.name, where, outcome.author, outcome.after, outcome)
+    found = Tailored(name, where, outcome.author, outcome.after, outcome)
+    report.notices.say(outcome, found.where)
+    yield found
 
 
 def task_nodes(nodes: Iterable[Any]) -> Iterator[Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubetailor.plugins.flyte.tailoring import known_of
-from kubetailor.registry import Chain, DeferError, TaskContext
+from kubetailor.registry import DeferError
+from kubetailor.registry.context import known_of_template
 from kubetailor.registry.selectors import POD_FIELDS, Selector
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import JsonMap, Workload
@@ -36,14 +36,10 @@ class Gate:
         if not self._decides:
             return False
         tailor = self._tailor
-        task = TaskContext("serialize", **{**known_of(head), **(tailor.fields or {})})
+        task = tailor.task("serialize", **known_of_template(head))
         workload = Workload(head, TASK_TEMPLATE)
         try:
-            chain: Chain | None
-            if tailor.forced is not None:
-                chain = tailor.config.chain(tailor.forced)
-            else:
-                chain = tailor.config.chain_for(task, workload)
+            chain = tailor.chain_of(task, workload)
         except DeferError:
             return False
         if chain is None:

@@ -11,7 +11,7 @@ import functools
 import os
 import weakref
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,8 +21,9 @@ __all__ = ["config_in_force", "install", "left_alone"]
 
 _MARK = "__kubetailor__"
 
-_current: tuple[Callable[[], Any], Serialization | None] = (lambda: None, None)
-"""The last run of flytekit's serialization, by its entity mapping, and what tailors it."""
+_runs: dict[int, tuple[Callable[[], Any], Serialization | None]] = {}
+"""What tailors each run of flytekit's serialization, by the id of the run's entity mapping (a dict
+has no hash) while that lives. Several may be under way: in threads, or one within another."""
 
 _left_alone = False
 
@@ -64,25 +65,22 @@ def _serialization(entity_mapping: Any) -> Serialization | None:
 
     One run is one entity mapping, and sees one config.
     """
-    global _current  # noqa: PLW0603 (a cache)
     if _left_alone:
         return None
-    mapping, found = _current
+    key = id(entity_mapping)
+    mapping, found = _runs.get(key, _NO_RUN)
     if mapping() is not entity_mapping:
-        found, path = None, config_in_force()
+        path, found = config_in_force(), None
         if path is not None:
             from kubetailor.plugins.flyte.serialization import Serialization
 
-            found = Serialization.under(path)
-        _current = (_reference(entity_mapping), found)
+            found = Serialization.under(path)  # None without the phase `serialize`
+        with suppress(TypeError):  # a plain dict: nothing says when it dies, so nothing is kept
+            _runs[key] = (weakref.ref(entity_mapping, lambda _: _runs.pop(key, None)), found)
     return found
 
 
-def _reference(value: Any) -> Callable[[], Any]:
-    try:
-        return weakref.ref(value)
-    except TypeError:  # a plain dict
-        return lambda: None
+_NO_RUN: tuple[Callable[[], Any], None] = (lambda: None, None)
 
 
 def _task(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -107,7 +105,7 @@ def _node(original: Callable[..., Any]) -> Callable[..., Any]:
         node = original(entity_mapping, settings, entity, options)
         # A map task's node is array_node.node, and goes through the function below.
         if node.task_node is not None:
-            _tailor_node(node, entity_mapping)
+            _tailor_node(node, entity_mapping, entity)
         return node
 
     return get_serializable_node
@@ -119,18 +117,18 @@ def _map_task(original: Callable[..., Any]) -> Callable[..., Any]:
         entity_mapping: Any, settings: Any, node: Any, options: Any = None
     ) -> Any:
         array_node = original(entity_mapping, settings, node, options)
-        _tailor_node(array_node.node, entity_mapping)
+        _tailor_node(array_node.node, entity_mapping, node)
         return array_node
 
     return get_serializable_array_node_map_task
 
 
-def _tailor_node(node: Any, entity_mapping: Any) -> None:
-    overrides = node.task_node.overrides
-    if overrides is not None and overrides.pod_template is not None:
+def _tailor_node(model: Any, entity_mapping: Any, node: Any) -> None:
+    """Tailor the model of a node by what flytekit has made of its task."""
+    if model.task_node.overrides is not None:
         serialization = _serialization(entity_mapping)
         if serialization is not None:
-            serialization.node(node)
+            serialization.node(model, entity_mapping.get(node.flyte_entity))
 
 
 def _version(original: Callable[..., str]) -> Callable[..., str]:

@@ -21,8 +21,43 @@ HIDDEN = ("interface", "sql")
 
 def as_json(message: Any) -> JsonMap:
     """A message in protobuf's JSON form, whole."""
-    found: JsonMap = plain(json_format.MessageToDict(message))
+    value = plain(json_format.MessageToDict(message))
+    found: JsonMap = _with_maps_in_order(message.DESCRIPTOR, value)
     return found
+
+
+def _with_maps_in_order(descriptor: Any, value: Json) -> Json:
+    """A message in JSON form with the keys of its maps sorted: protobuf keeps them in any order."""
+    if not isinstance(value, dict):  # a wrapper, such as BoolValue
+        return value
+    if descriptor.full_name == _STRUCT:
+        return _sorted(value)
+    return {
+        field.json_name: _field_in_order(field, value[field.json_name])
+        for field in descriptor.fields
+        if field.json_name in value
+    }
+
+
+def _field_in_order(field: Any, value: Json) -> Json:
+    kind = field.message_type
+    if kind is None:
+        return value
+    if kind.GetOptions().map_entry:
+        inner = kind.fields_by_name["value"]
+        return {key: _field_in_order(inner, value[key]) for key in sorted(value)}
+    if isinstance(value, list):
+        return [_with_maps_in_order(kind, item) for item in value]
+    return _with_maps_in_order(kind, value)
+
+
+def _sorted(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
+
+
+_STRUCT = "google.protobuf.Struct"
 
 
 def read_message(template: Any) -> JsonMap:

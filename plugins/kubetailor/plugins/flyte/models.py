@@ -19,7 +19,7 @@ from kubetailor.workloads import Json, JsonMap
 if TYPE_CHECKING:
     from flytekit.models import task
 
-__all__ = ["read_head", "read_model", "read_pod_template"]
+__all__ = ["read_head", "read_model", "read_overrides", "read_pod_template"]
 
 _RESOURCE_NAMES: Mapping[int, str] = {
     number: name for name, number in tasks_pb2.Resources.ResourceName.items()
@@ -146,6 +146,18 @@ def _read_pod(pod: Any) -> JsonMap:
         found["dataConfig"] = as_json(pod.data_config.to_flyte_idl())
     if pod.primary_container_name:
         found["primaryContainerName"] = pod.primary_container_name
+    return found
+
+
+def read_overrides(overrides: Any) -> JsonMap:
+    """A node's flyteidl.core.TaskNodeOverrides in JSON form, without the pod template."""
+    found: JsonMap = {}
+    if overrides.resources is not None:
+        found["resources"] = as_json(overrides.resources.to_flyte_idl())
+    if overrides.extended_resources is not None:
+        found["extendedResources"] = as_json(overrides.extended_resources)
+    if overrides.container_image:
+        found["containerImage"] = overrides.container_image
     return found
 
 

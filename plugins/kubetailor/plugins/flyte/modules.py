@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import traceback
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from flytekit.tools.serialize_helpers import get_registrable_entities
 
 from kubetailor.plugins.flyte.entities import Entities
 from kubetailor.plugins.flyte.install import left_alone
+from kubetailor.registry.imports import home_of
+from kubetailor.registry.raised import said_of
 from kubetailor.workloads import KubetailorError
 
 __all__ = ["ModuleError", "images_of", "serialize_module"]
@@ -57,7 +59,8 @@ def serialize_module(
         version: the version.
 
     Raises:
-        ModuleError: it cannot be imported, or flytekit cannot serialize it.
+        ModuleError: it is no module and no package, it cannot be imported, or flytekit cannot
+            serialize it.
     """
     root, name = _located(module)
     settings = SerializationSettings(
@@ -72,12 +75,13 @@ def serialize_module(
         add_sys_path(root),
     ):
         try:
+            _refuse_plain_folder(module, name)
             just_load_modules([name])
             found: list[Any] = get_registrable_entities(entered)
         except KubetailorError:
             raise
         except (Exception, SystemExit) as error:
-            raise ModuleError(f"{module}: {_reason(error)}") from error
+            raise ModuleError(f"{module}: {said_of(error, home_of(name))}") from error
     return Entities(
         [entity.to_flyte_idl() for entity in found if isinstance(entity, TaskSpec)],
         [entity.to_flyte_idl() for entity in found if isinstance(entity, WorkflowSpec)],
@@ -86,25 +90,25 @@ def serialize_module(
 
 def _located(module: str) -> tuple[Path, str]:
     """The directory to import from, and the dotted name."""
-    if not (module.endswith(".py") or "/" in module):
+    path = Path(module)
+    is_path = module.endswith(".py") or "/" in module or not module.strip(".") or path.is_file()
+    if not is_path:
         return Path.cwd(), module
-    if not Path(module).exists():
+    if not path.exists():
         raise ModuleError(f"{module}: no such file or directory")
-    root = find_common_root([module])
-    (name,) = list_packages_and_modules(root, [module])
+    if path.suffix != ".py" and not path.is_dir():
+        raise ModuleError(
+            f"{module}: expected a module, a package, or what `pyflyte package` wrote, whose name "
+            "ends in .tgz or .tar.gz"
+        )
+    whole = str(path.resolve())  # flytekit finds no root for a path such as `.`
+    root = find_common_root([whole])
+    (name,) = list_packages_and_modules(root, [whole])
     return Path(root), name
 
 
-def _reason(error: BaseException) -> str:
-    """What failed, and the user's line where it did."""
-    if isinstance(error, SyntaxError):
-        return f"SyntaxError: {error}"
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if "site-packages" not in frame.filename
-        and not frame.filename.startswith("<")
-        and frame.filename != __file__
-    ]
-    place = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {error}{place}"
+def _refuse_plain_folder(module: str, name: str) -> None:
+    """A folder is taken if it is a regular package, as by `pyflyte register`."""
+    spec = find_spec(name)
+    if spec is not None and spec.origin is None and spec.submodule_search_locations:
+        raise ModuleError(f"{module}: no package: the folder has no __init__.py")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import click
 
 from kubetailor.plugins.flyte.tailoring import Outcome
-from kubetailor.registry import Result
 
 __all__ = ["Notices"]
 
@@ -23,21 +24,21 @@ class Notices:
             outcome: what became of it.
             where: what to call it.
         """
-        if outcome.result.until is not None:
-            self._say(_deferred(outcome.result))
-        for warning in (*outcome.warnings, *outcome.result.warnings):
+        if (notice := outcome.result.notice) is not None:
+            self._say(notice)
+        self.warn(where, (*outcome.warnings, *outcome.result.warnings))
+
+    def warn(self, where: str, warnings: Iterable[object]) -> None:
+        """Say warnings, each once.
+
+        Args:
+            where: what they are about.
+            warnings: what str() makes into text.
+        """
+        for warning in warnings:
             self._say(f"{where}: {warning}")
 
     def _say(self, text: str) -> None:
         if text not in self._said:
             self._said.add(text)
             click.secho(f"kubetailor: {text}", fg="yellow", err=True)
-
-
-def _deferred(result: Result) -> str:
-    steps = ", ".join(result.deferred)
-    if result.deferred == ("select",):
-        what = "the whole chain waits"
-    else:
-        what = f"{steps} {'waits' if len(result.deferred) == 1 else 'wait'}"
-    return f"{what} for the phase {result.until}: {result.unknown} is not known yet"

@@ -104,7 +104,8 @@ class Package:
         try:
             with (
                 os.fdopen(handle, "wb") as file,
-                tarfile.open(fileobj=file, mode="w:gz") as archive,
+                gzip.GzipFile("", "wb", fileobj=file, mtime=0) as zipped,
+                tarfile.open(fileobj=zipped, mode="w") as archive,
             ):
                 for member in self._members:
                     data = _bytes(member)

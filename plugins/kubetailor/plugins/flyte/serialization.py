@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+import threading
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
+from flytekit.models.task import TaskSpec
 
 from kubetailor.plugins.flyte.gate import Gate
-from kubetailor.plugins.flyte.models import read_head, read_model, read_pod_template
-from kubetailor.plugins.flyte.notices import Notices
-from kubetailor.plugins.flyte.tailoring import tailor_pod_template, tailor_template
+from kubetailor.plugins.flyte.models import (
+    read_head,
+    read_model,
+    read_overrides,
+    read_pod_template,
+)
+from kubetailor.plugins.flyte.overrides import contradictions
+from kubetailor.plugins.flyte.report import Report, report_under
+from kubetailor.plugins.flyte.tailoring import serializes, tailor_pod_template, tailor_template
 from kubetailor.plugins.flyte.write_models import write_model, write_pod_template
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import KubetailorError
@@ -22,8 +30,10 @@ __all__ = ["Serialization", "SerializationError", "tailor_at"]
 
 _VARIABLES = ("KUBETAILOR_CHAIN", "KUBETAILOR_TASK")
 
-_loaded: tuple[object, Tailor] | None = None
-"""The config that was loaded last, by all that it depends on."""
+_loaded: tuple[object, dict[str, object], Tailor] | None = None
+"""The config that was loaded last, by what named it, and the state of the files that it is in."""
+
+_loading = threading.Lock()
 
 
 class SerializationError(click.ClickException, KubetailorError):
@@ -41,43 +51,51 @@ def _readable(what: str = "") -> Generator[None]:
 
 
 def tailor_at(path: str) -> Tailor:
-    """The config at a path, loaded again only if it or the environment has changed.
+    """The config at a path, loaded again only if it, a plugin's file or the environment changed.
 
     Raises:
         SerializationError: it cannot be used.
     """
     global _loaded  # noqa: PLW0603 (a cache)
-    with _readable():
-        try:
-            stat = os.stat(path)
-            changed: object = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
-        except OSError:
-            changed = None  # loading it says what is wrong
-        key = (os.path.abspath(path), changed, *map(os.environ.get, _VARIABLES))
-        if _loaded is None or _loaded[0] != key:
+    key = (os.path.abspath(path), *map(os.environ.get, _VARIABLES))
+    with _loading, _readable():
+        if _loaded is None or _loaded[0] != key or _states(_loaded[1]) != _loaded[1]:
+            state = _states([path])  # before it is read: a change meanwhile is seen the next time
             tailor = Tailor.find(Path(path))
             assert tailor is not None
-            _loaded = (key, tailor)
-        return _loaded[1]
+            _loaded = (key, {**_states(tailor.config.plugins.files), **state}, tailor)
+        return _loaded[2]
+
+
+def _states(paths: Iterable[str]) -> dict[str, object]:
+    """What tells one version of each file from the next; None for one that is not there."""
+    found: dict[str, object] = {}
+    for path in paths:
+        try:
+            stat = os.stat(path)
+            found[path] = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+        except OSError:
+            found[path] = None  # loading it says what is wrong
+    return found
 
 
 class Serialization:
     """One run of `flytekit.tools.translator.get_serializable`."""
 
-    def __init__(self, tailor: Tailor) -> None:
+    def __init__(self, tailor: Tailor, report: Report) -> None:
         self._tailor = tailor
         self._gate = Gate(tailor)
-        self._notices = Notices()
-        self._templates: dict[str, Any] = {}
+        self._report = report
 
     @classmethod
-    def under(cls, path: str) -> Serialization:
-        """A run under the config at a path.
+    def under(cls, path: str) -> Serialization | None:
+        """A run under the config at a path; None if the config does not list the phase.
 
         Raises:
             SerializationError: it cannot be used.
         """
-        return cls(tailor_at(path))
+        tailor = tailor_at(path)
+        return cls(tailor, report_under(path)) if serializes(tailor) else None
 
     def task(self, spec: Any) -> None:
         """Run the chain over a TaskSpec model, which is changed.
@@ -86,32 +104,47 @@ class Serialization:
             SerializationError: a step failed.
         """
         template = spec.template
-        self._templates[template.id.name] = template
-        with _readable():
+        outcome = None
+        with self._readable():
             head = read_head(template)
-            if self._gate.is_closed_to(head):
-                return
-            before = read_model(template, head)
-            outcome = tailor_template(self._tailor, before)
-            write_model(template, before, outcome.after)
-        self._notices.say(outcome, f"task {template.id.name}")
+            if not self._gate.is_closed_to(head):
+                before = read_model(template, head)
+                outcome = tailor_template(self._tailor, before)
+                write_model(template, before, outcome.after)
+                self._report.notices.say(outcome, f"task {template.id.name}")
+        self._report.tally.add(template.id.name, outcome)
 
-    def node(self, node: Any) -> None:
+    def node(self, node: Any, spec: Any) -> None:
         """Run the chain of a node's task over the pod template of the node's overrides.
+
+        Args:
+            node: the node's model, which is changed.
+            spec: what flytekit made of its task.
 
         Raises:
             SerializationError: a step failed.
         """
-        name = node.task_node.reference_id.name
-        template = self._templates.get(name)
-        if template is None:
-            return  # a task that is registered already
-        where = f"node {node.id} (task {name})"
         overrides = node.task_node.overrides
-        with _readable(f"{where}: "):
-            task = tailor_template(self._tailor, read_model(template))
-            before = read_pod_template(overrides.pod_template)
-            outcome = tailor_pod_template(self._tailor, before, task)
-            if outcome.after is not before:
-                write_pod_template(overrides, outcome.after)
-        self._notices.say(outcome, where)
+        said = read_overrides(overrides)
+        if not isinstance(spec, TaskSpec) or not (said or overrides.pod_template):
+            return  # a task that is registered already, or a node that overrides nothing
+        where = f"node {node.id} (task {spec.template.id.name})"
+        notices = self._report.notices
+        with self._readable(f"{where}: "):
+            task = tailor_template(self._tailor, read_model(spec.template))
+            notices.warn(where, contradictions(said, task.result, self._tailor.config.catalogue))
+            if overrides.pod_template:
+                before = read_pod_template(overrides.pod_template)
+                outcome = tailor_pod_template(self._tailor, before, task)
+                if outcome.after is not before:
+                    write_pod_template(overrides, outcome.after)
+                notices.say(outcome, where)
+
+    @contextmanager
+    def _readable(self, what: str = "") -> Generator[None]:
+        try:
+            with _readable(what):
+                yield
+        except SerializationError:
+            self._report.tally.clear()  # nothing comes of the others either
+            raise

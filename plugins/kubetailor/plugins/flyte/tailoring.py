@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from kubetailor.plugins.flyte.limits import check_result
 from kubetailor.plugins.flyte.stamp import STAMP, stamp_of, stamped
 from kubetailor.plugins.flyte.undo import TASK_PLACE, UNDO, undo, with_undo
 from kubetailor.registry import Chain, Result
-from kubetailor.registry.tailor import Tailor
+from kubetailor.registry.context import known_of_template
+from kubetailor.registry.tailor import Tailor, Tailored
 from kubetailor.workloads import Draft, Json, JsonMap, Path, diff, same
 from kubetailor.workloads.diff import pointer
 
-__all__ = ["Outcome", "known_of", "tailor_pod_template", "tailor_template"]
+__all__ = ["Outcome", "serializes", "tailor_pod_template", "tailor_template"]
 
 _POD_PLACE: Path = ("metadata", "annotations", UNDO)
 """Where a node's pod template keeps its way back: it has no `config`."""
@@ -44,6 +44,11 @@ class Outcome:
         return self.after is not self.author
 
 
+def serializes(tailor: Tailor) -> bool:
+    """Whether the config's `phases` list this one."""
+    return "serialize" in tailor.config.phases
+
+
 def tailor_template(tailor: Tailor, template: JsonMap) -> Outcome:
     """Run the chain of a task template, phase `serialize`.
 
@@ -52,10 +57,10 @@ def tailor_template(tailor: Tailor, template: JsonMap) -> Outcome:
         template: the template; what a chain made of it before is undone first.
 
     Raises:
-        KubetailorError: as `Tailor.tailor`, and if the way back cannot be read.
+        KubetailorError: as `Tailor.tailor` and `check_result`, and if the way back cannot be read.
     """
     author, warnings = undo(template)
-    tailored = tailor.tailor(author, "serialize", **known_of(author))
+    tailored = _run(tailor, author)
     result, after = tailored.result, author
     if _did_something(result):
         stamp = _stamp(result, tailored.chain, author)
@@ -80,7 +85,7 @@ def tailor_pod_template(tailor: Tailor, pod: JsonMap, task: Outcome) -> Outcome:
     """
     author, warnings = undo(pod, _POD_PLACE)
     template = _with_pod(task.author, author)
-    tailored = tailor.tailor(template, "serialize", **known_of(template))
+    tailored = _run(tailor, template)
     result, after = tailored.result, author
     if _did_something(result):
         warnings += _left_out(result, task.result.after)
@@ -97,15 +102,17 @@ def tailor_pod_template(tailor: Tailor, pod: JsonMap, task: Outcome) -> Outcome:
     return Outcome(author, after, result, tailored.chain, tuple(warnings))
 
 
-def known_of(template: JsonMap) -> Mapping[str, Any]:
-    """What is known of a task when it is serialized; an empty field of its id is not known yet."""
-    id_ = template.get("id") or {}
-    found = {key: id_[key] for key in ("project", "domain", "version") if id_.get(key)}
-    return {**found, "task": id_.get("name"), "task_type": template.get("type")}
+def _run(tailor: Tailor, template: JsonMap) -> Tailored:
+    """The chain over a task template, where its phase is installed."""
+    if not serializes(tailor):
+        return Tailored(Result(template, template), None)
+    tailored = tailor.tailor(template, "serialize", **known_of_template(template))
+    check_result(tailored.result)
+    return tailored
 
 
 def _did_something(result: Result) -> bool:
-    if result.deferred:
+    if result.until is not None:
         return True
     return result.after is not result.before and not same(result.before, result.after)
 

@@ -9,6 +9,7 @@ import click
 
 from kubetailor.plugins.flyte.serialization import tailor_at
 from kubetailor.plugins.flyte.stamp import STAMP
+from kubetailor.plugins.flyte.tailoring import serializes
 
 __all__ = ["context_of", "explain_rejection"]
 
@@ -25,6 +26,8 @@ def context_of(path: str) -> tuple[str, ...]:
         SerializationError: it cannot be used.
     """
     tailor = tailor_at(path)
+    if not serializes(tailor):
+        return ()
     fields = json.dumps(dict(tailor.fields or {}), sort_keys=True)
     return (tailor.digest, fields)
 

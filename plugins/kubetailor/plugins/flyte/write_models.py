@@ -162,9 +162,9 @@ def _write_security_context(template: Any, old: JsonMap | None, new: JsonMap | N
 def _check_kept(part: str, made: Any, wanted: Any) -> None:
     """Flytekit's models know less than the messages."""
     if made != wanted:
-        raise CannotChangeError(
-            f"flytekit cannot hold this; it would make it {as_json(made)}", field=part
-        )
+        kept, asked = as_json(made), as_json(wanted)
+        lost = next(key for key in {**asked, **kept} if not same(kept.get(key), asked.get(key)))
+        raise CannotChangeError("flytekit cannot hold this", field=f"{part}.{lost}")
 
 
 _WRITERS: Mapping[str, Callable[[Any, Any, Any], None]] = {

@@ -54,8 +54,8 @@ class Admission:
         chain: Chain | None = None
         try:
             self.known = known_of(self.workload, self.request.get("namespace"))
-            self.task = TaskContext("admit", **{**self.known, **(self.tailor.fields or {})})
-            chain = self._chain()
+            self.task = self.tailor.task("admit", **self.known)
+            chain = self.tailor.chain_of(self.task, self.workload)
             if chain is None:
                 return self._said(allowed(self.request["uid"]), "ignored", "no chain is selected")
             return self._decided(chain)
@@ -64,12 +64,6 @@ class Admission:
             if denial is None:
                 raise
             return self._deny(*denial, chain)
-
-    def _chain(self) -> Chain | None:
-        config = self.tailor.config
-        if self.tailor.forced is not None:
-            return config.chain(self.tailor.forced)
-        return config.chain_for(self.task, self.workload)
 
     def _decided(self, chain: Chain) -> Decision:
         stamp = self._stamp()
@@ -216,9 +210,9 @@ def _missing(changes: list[Change], workload: Workload) -> str:
     place = f"{first.place}: " if first.place else ""
     more = f" (and {len(changes) - 1} more)" if len(changes) > 1 else ""
     return (
-        f"{place}step {first.step!r} (plugin {first.plugin}) on {workload.kind_name} "
-        f"{workload.name}: its parent was made without what `enforce` asks for: {first.field} "
-        f"would become {_value(first)}{more}; create the parent again"
+        f"{place}step {first.step!r} (plugin {first.plugin}) on {workload.title}: its parent was "
+        f"made without what `enforce` asks for: {first.field} would become "
+        f"{_value(first)}{more}; create the parent again"
     )
 
 

@@ -23,7 +23,10 @@ _NEEDED = ("uvicorn", "prometheus_client", "cryptography")
 
 @click.group()
 def webhook() -> None:
-    """Tailor what is created in a cluster, by a mutating admission webhook."""
+    """Tailor what is created in a cluster.
+
+    By a mutating admission webhook.
+    """
     if missing := [name for name in _NEEDED if find_spec(name) is None]:
         fail(f"{', '.join(missing)} is not installed: pip install 'kubetailor[webhook]'")
 

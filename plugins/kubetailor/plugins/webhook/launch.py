@@ -20,6 +20,7 @@ from kubetailor.plugins.webhook.identity import FLYTE_GROUP, known_of_execution
 from kubetailor.plugins.webhook.marks import EXECUTION_KEYS, keys_text, read_stamp
 from kubetailor.plugins.webhook.reviews import AdmissionRequest, allowed, denied
 from kubetailor.registry import Chain, DeferError, Result, TaskContext
+from kubetailor.registry.context import known_of_template
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import Draft, JsonMap, Workload, json_patch, same
 from kubetailor.workloads.metadata import FLYTE_LABELS, MapName
@@ -103,18 +104,9 @@ class Launch:
             )
 
     def _task(self, template: JsonMap, node: Node) -> TaskContext:
-        read = Draft(template).get
-        return TaskContext(
-            "launch",
-            **{
-                **self._known,
-                "node": node.id,
-                "task": read(("id", "name")),
-                "version": read(("id", "version")),
-                "task_type": template.get("type"),
-                **(self._tailor.fields or {}),
-            },
-        )
+        # The execution's project and domain, not those that the template is registered in.
+        known = {"version": None, **known_of_template(template), **self._known}
+        return self._tailor.task("launch", **{**known, "node": node.id})
 
     # tasks and nodes ---------------------------------------------------------------------------
 
@@ -165,7 +157,7 @@ class Launch:
             raise _Denied(denial[0], what + denial[1]) from error
 
     def _after(self, template: JsonMap, node: Node, task: TaskContext, what: str) -> JsonMap:
-        chain = self._chain(task, template)
+        chain = self._tailor.chain_of(task, Workload(template, self._kind))
         stamp = read_stamp(Draft(template).get(_STAMP_PLACE))
         author, start = template, 0
         if stamp is not None and chain is not None and stamp.digest == chain.digest:
@@ -180,18 +172,13 @@ class Launch:
         result = chain.run(author, self._kind, task, start=start)
         return self._stamped(result, chain, task, author, what)
 
-    def _chain(self, task: TaskContext, template: JsonMap) -> Chain | None:
-        if self._tailor.forced is not None:
-            return self._tailor.config.chain(self._tailor.forced)
-        return self._tailor.config.chain_for(task, Workload(template, self._kind))
-
     def _stamped(
         self, result: Result, chain: Chain, task: TaskContext, author: JsonMap, what: str
     ) -> JsonMap:
         self._warnings += [f"{what}{warning}" for warning in result.warnings]
         self._undecided += result.undecided
         self._steps.update(dict.fromkeys(step.name for _, step, _ in result.versions()))
-        if not result.deferred and same(author, result.after):
+        if result.until is None and same(author, result.after):
             return author
         text = stamp_of(result, chain, task.task, task.version)
         return stamped_template(result.after, text)
