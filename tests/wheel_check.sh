@@ -86,4 +86,38 @@ assert "kubetailor.plugins.flyte" in sys.modules, "flytekit did not load kubetai
 print(*(f"{name} {importlib.metadata.version(name)}" for name in ("flytekit", "kubernetes")), sep=", ")
 PY
 done
+
+# A config file is all that is missing.
+say "package a task with pyflyte"
+mkdir project
+cat >project/kubetailor.yaml <<'YAML'
+chains:
+  default:
+    steps:
+      - use: node_selector
+        with: {set: {example.com/pool: spot}}
+YAML
+cat >project/flows.py <<'PY'
+from flytekit import task
+
+
+@task(container_image="example.com/img:1")
+def double(x: int) -> int:
+    return 2 * x
+PY
+(cd project && ../newest/bin/pyflyte --pkgs flows package --output package.tgz)
+newest/bin/python - project/package.tgz <<'PY'
+import sys
+import tarfile
+
+from flyteidl.admin.task_pb2 import TaskSpec
+from google.protobuf.json_format import MessageToDict
+
+with tarfile.open(sys.argv[1]) as archive:
+    (name,) = (name for name in archive.getnames() if name.endswith("_1.pb"))
+    template = MessageToDict(TaskSpec.FromString(archive.extractfile(name).read()).template)
+assert template["k8sPod"]["podSpec"]["nodeSelector"] == {"example.com/pool": "spot"}, template
+assert "kubetailor.dev/applied" in template["metadata"]["metadata"]["annotations"], template
+print(f"{template['id']['name']} is tailored")
+PY
 say "the wheel is good"

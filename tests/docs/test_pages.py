@@ -34,7 +34,7 @@ PAGES = [
     *sorted(page for part in ("docs", "examples") for page in (CHECKOUT / part).rglob("*.md")),
 ]
 NOT_RUN = {
-    # They are run by tests/examples and CI.
+    # .ci/run runs them.
     "make demo",
     "make test",
     # They need a registry.

@@ -110,7 +110,8 @@ def tasks(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def labels(template: dict[str, Any]) -> dict[str, str]:
-    return template["metadata"]["metadata"].get("labels", {})  # type: ignore[no-any-return]
+    found: dict[str, str] = template["metadata"]["metadata"].get("labels", {})
+    return found
 
 
 def test_without_a_config_nothing_changes(run: Run, project: Path, plain: Path) -> None:
@@ -206,7 +207,7 @@ def test_two_steps_make_the_pod_that_was_written_by_hand(
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(site))
     monkeypatch.syspath_prepend(str(EXAMPLES / "flyte-project"))
-    from speech.a100 import a100_pod  # type: ignore[import-not-found]
+    from speech.a100 import a100_pod  # type: ignore[import-not-found]  # it is on the path from here on
 
     gpus = Resources(gpu=str(count))
     by_hand = task(fit, pod_template=a100_pod(count))
