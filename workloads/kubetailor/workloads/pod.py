@@ -14,26 +14,12 @@ from kubetailor.workloads.identity import find, toleration_key
 from kubetailor.workloads.merge import merge
 from kubetailor.workloads.metadata import Metadata
 from kubetailor.workloads.names import check_key, check_label_value, check_name
+from kubetailor.workloads.primary import PRIMARY_ANNOTATIONS, primary_of
 
 if TYPE_CHECKING:
     from kubetailor.workloads.workload import Workload
 
-__all__ = ["SIDECAR_NAMES", "Pod"]
-
-SIDECAR_NAMES = frozenset(
-    {
-        "cloud-sql-proxy",
-        "daprd",
-        "gke-gcsfuse-sidecar",
-        "istio-proxy",
-        "linkerd-proxy",
-        "vault-agent",
-    }
-)
-"""Containers that other admission webhooks add: never the primary one."""
-
-_PRIMARY_ANNOTATIONS = ("primary_container_name", "kubectl.kubernetes.io/default-container")
-"""What Flyte (flyteplugins, `flytek8s.PrimaryContainerKey`) and kubectl call the primary one."""
+__all__ = ["Pod"]
 
 
 class Pod:
@@ -200,30 +186,22 @@ class Pod:
             CannotChangeError: there is none, or it cannot be told.
         """
         containers = self._named_containers()
-        if len(containers) == 1:
-            return self._container(*containers[0])
-        by_name = dict(containers)
-        for name in self._primary_candidates():
-            if name in by_name:
-                return self._container(name, by_name[name])
-        own = [name for name, _ in containers if name not in SIDECAR_NAMES]
-        if len(own) == 1:
-            return self._container(own[0], by_name[own[0]])
-        raise CannotChangeError(
-            f"which is the primary container of {', '.join(by_name) or 'none'}? Name it with the "
-            "step's `container`, or set primary_container_name on the task",
-            field=self.where("containers"),
-        )
+        found = primary_of(containers, self._primary_candidates())
+        if found is None:
+            names = ", ".join(name for name, _ in containers) or "none"
+            raise CannotChangeError(
+                f"which is the primary container of {names}? Name it with the step's `container`, "
+                "or set primary_container_name on the task",
+                field=self.where("containers"),
+            )
+        return self._container(*found)
 
     def _primary_candidates(self) -> Iterable[str]:
         if name := self.workload.primary_container_name:
             yield name
         annotations = self._metadata.get("annotations") if self._metadata else {}
-        for key in _PRIMARY_ANNOTATIONS:
-            if name := annotations.get(key):
-                yield name
+        yield from (annotations[key] for key in PRIMARY_ANNOTATIONS if annotations.get(key))
         yield from self._primary_names
-        yield from ("primary", "main", "default")
 
     def set_env(
         self, name: str, value: str | None = None, *, value_from: JsonMap | None = None
