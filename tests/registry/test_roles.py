@@ -122,3 +122,46 @@ def test_an_image_is_that_of_every_replica(tailor: TailorBench, layer: str) -> N
     )
     assert outcome["container.image"] == "new"
     assert [outcome[f"custom.{role}Replicas.image"] for role in ("master", "worker")] == ["new"] * 2
+
+
+def image_only() -> dict[str, Any]:
+    """A task of one GPU for each of its replicas, one of which has an image of its own."""
+    task = torch(master={"resources": {}}, worker={"image": "w", "resources": {}})
+    task["container"]["resources"] = entries(cpu="4", gpu="1")
+    return task
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_replica_without_resources_has_the_tasks(tailor: TailorBench, wanted: bool) -> None:
+    when = "{requests: nvidia.com/gpu}" if wanted else "{not: {requests: nvidia.com/gpu}}"
+    step = f"{{use: node_selector, with: {{set: {{pool: a}}}}, when: {when}}}"
+    outcome = tailor.chain(config(step)).prove(image_only(), "serialize")
+    assert (outcome.after != image_only()) is wanted
+
+
+@pytest.mark.parametrize("layer", ["defaults", "steps"])
+def test_resources_of_the_task_are_not_written_to_its_replicas(
+    tailor: TailorBench, layer: str
+) -> None:
+    step = "{use: resources, with: {requests: {memory: 8Gi}}}"
+    outcome = tailor.chain(config(step, layer)).prove(image_only(), "serialize")
+    assert outcome["container.resources.requests"][-1] == {"name": "MEMORY", "value": "8Gi"}
+    assert outcome["custom.workerReplicas"] == image_only()["custom"]["workerReplicas"]
+
+
+def test_resources_for_one_role_keep_what_it_had_of_the_task(tailor: TailorBench) -> None:
+    step = "{use: resources, with: {limits: {cpu: 5}}, when: {role: worker}}"
+    outcome = tailor.chain(config(step)).prove(image_only(), "serialize")
+    limits = outcome["custom.workerReplicas.resources.limits"]
+    assert {entry["name"]: entry["value"] for entry in limits} == {"CPU": "5", "GPU": "1"}
+    assert outcome["container.resources"] == image_only()["container"]["resources"]
+
+
+@pytest.mark.parametrize(
+    "use", ["kueue, with: {queue: q}", "labels, with: {set: {a: b}, on: [object]}"]
+)
+def test_what_is_about_the_object_needs_no_roles_apart(tailor: TailorBench, use: str) -> None:
+    task = torch(master={"resources": entries(cpu="1")}, worker={"resources": entries(gpu="1")})
+    step = f"{{use: {use}, when: {{requests: nvidia.com/gpu}}}}"
+    outcome = tailor.chain(config(step)).prove(task, "serialize")
+    assert outcome["metadata.metadata.labels"]

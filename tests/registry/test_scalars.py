@@ -115,7 +115,7 @@ READS: list[tuple[Any, str, Any]] = [
     (list, "[1, true, abc]", [1, True, "abc"]),
     (dict[str, int | str], "{a: 1, b: x}", {"a": 1, "b": "x"}),
     (Hashable, "1.10", 1.1),
-    (set[str], "[1, 1.10]", {"1", "1.10"}),
+    (set[str], "[1.10]", {"1.10"}),
     (tuple[int, str], "[1, 1.10]", (1, "1.10")),
     (Sequence[str], "[1.10]", ["1.10"]),
     (Mapping[str, str], "{1: 1.10}", {"1": "1.10"}),

@@ -17,7 +17,15 @@ from kubetailor.registry.context import FIELDS, PHASES, UNKNOWN, TaskContext
 from kubetailor.registry.source import text
 from kubetailor.workloads import Pod, Workload, nearest
 
-__all__ = ["ALWAYS", "WHEN_FIELDS", "Selector", "SelectorError", "View", "compile_selector"]
+__all__ = [
+    "ALWAYS",
+    "WHEN_FIELDS",
+    "Selector",
+    "SelectorError",
+    "View",
+    "any_of",
+    "compile_selector",
+]
 
 TASK_FIELDS = (
     "project",
@@ -103,14 +111,15 @@ class Selector:
         """Whether it holds for the workload: where it reads pods, for any of them."""
         if not self.per_pod:
             return self.test(View(task, workload))
-        return _any(self.test(View(task, workload, pod)) for pod in workload.pods())
+        return any_of(self.test(View(task, workload, pod)) for pod in workload.pods())
 
 
 ALWAYS = Selector(_yes, frozenset(), None)
 """The selector of a step without `when`."""
 
 
-def _any(results: Iterable[bool | None]) -> bool | None:
+def any_of(results: Iterable[bool | None]) -> bool | None:
+    """Whether any holds; None where that hangs on one that cannot be known."""
     unknown = False
     for result in results:
         if result:
@@ -160,7 +169,7 @@ def _condition(key: str, value: Any, path: tuple[str | int, ...], fields: set[st
         if not isinstance(value, list) or not value:
             raise SelectorError(f"`{key}` takes a list of conditions", path)
         parts = [_compile(part, (*path, index), fields) for index, part in enumerate(value)]
-        join = _any if key == "any" else _all
+        join = any_of if key == "any" else _all
         return lambda view: join(part(view) for part in parts)
     fields.add(key)
     if key in MAP_FIELDS:
@@ -254,7 +263,7 @@ def _role_condition(matches: Callable[[Any], bool]) -> Predicate:
         if view.any_role:
             return True
         if view.pod is None:
-            return _any(test(View(view.task, view.workload, pod)) for pod in view.workload.pods())
+            return any_of(test(View(view.task, view.workload, pod)) for pod in view.workload.pods())
         results = {matches(role) or matches(role.partition(":")[0]) for role in view.pod.roles}
         # One pod spec may serve several roles, and be told apart at `admit` only.
         return None if len(results) > 1 else results == {True}

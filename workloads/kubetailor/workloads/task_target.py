@@ -175,15 +175,30 @@ def _env_entry(entry: JsonMap, there: JsonMap) -> JsonMap:
 
 
 class ReplicaTarget:
-    """Image and resources that `custom` holds for one role, shown as a pod."""
+    """Image and resources that `custom` holds for one role, shown as a pod.
 
-    def __init__(self, path: Path, replica: JsonMap) -> None:
+    A role without resources of its own has the task's (flyteplugins,
+    plugins/k8s/kfoperators/common/common_operator.go, `OverrideContainerSpec`).
+    """
+
+    def __init__(self, path: Path, replica: JsonMap, inherited: Callable[[], JsonMap]) -> None:
+        """The pod of a role.
+
+        Args:
+            path: where the replica is in the template.
+            replica: what is there.
+            inherited: gives the resources that the task has now.
+        """
         self.path: Path = path
+        self._inherited = None if replica.get("resources") else inherited
         entry: JsonMap = {"name": PRIMARY}
         if replica.get("image"):
             entry["image"] = replica["image"]
-        resources = _resources_as_maps(replica.get("resources"))
-        entry["resources"] = {part: values for part, values in resources.items() if values}
+        if self._inherited is None:
+            resources = _resources_as_maps(replica["resources"])
+            entry["resources"] = {part: values for part, values in resources.items() if values}
+        else:
+            entry["resources"] = inherited()
         self.before: JsonMap = {"podSpec": {"containers": [entry]}}
         self.draft: Draft = Draft(self.before)
 
@@ -200,7 +215,11 @@ class ReplicaTarget:
             )
         if entry.get("image") != old.get("image"):
             draft.edit(self.path)["image"] = entry.get("image")
+        if self._inherited is not None and same(entry.get("resources"), self._inherited()):
+            self.before = after  # it still has the task's
+            return
         if not same(entry.get("resources"), old.get("resources")):
+            self._inherited = None
             like = draft.get((*self.path, "resources"))
             unknown = [
                 name

@@ -201,7 +201,7 @@ class TaskTemplateKind(Kind):
             path = ("custom", *fields)
             replica = workload.draft.get(path)
             if isinstance(replica, dict) and (replica.get("resources") or replica.get("image")):
-                target = ReplicaTarget(path, replica)
+                target = ReplicaTarget(path, replica, lambda: _resources_of(base))
                 workload.converted.append(target)
                 yield Pod(
                     workload,
@@ -230,6 +230,13 @@ def _pod_spec(root: JsonMap) -> JsonMap:
     container = root.get("container")
     pod = container_as_pod(container) if isinstance(container, dict) else root.get("k8sPod")
     return (pod or {}).get("podSpec") or {}
+
+
+def _resources_of(pod: Pod) -> JsonMap:
+    try:
+        return pod.primary.resources
+    except CannotChangeError:
+        return {}
 
 
 def _by_name(spec: JsonMap) -> dict[str, JsonMap]:
