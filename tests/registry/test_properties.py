@@ -410,8 +410,11 @@ def _only_adds(before: Any, after: Any, path: Any) -> None:
         return
     if isinstance(before, dict):
         for key, value in before.items():
-            assert key in after, (*path, key)
-            _only_adds(value, after[key], (*path, key))
+            # flytekit's short name of a resource is the same as the full one, which is written.
+            short = key == "gpu" and key not in after and path[-1] in ("requests", "limits")
+            name = "nvidia.com/gpu" if short else key
+            assert name in after, (*path, name)
+            _only_adds(value, after[name], (*path, key))
     elif isinstance(before, list) and before and isinstance(before[0], dict):
         if path[-1] in ("workerGroupSpecs", "replicatedJobs"):
             for old, new in zip(before, after, strict=True):
