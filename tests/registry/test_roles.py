@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from kubetailor.registry import StepError
+from kubetailor.registry import StepError, TaskContext, Workload
+from kubetailor.registry.selectors import compile_selector
 from kubetailor.registry.testing import TailorBench
+from kubetailor.workloads.task_template import TASK_TEMPLATE
 
 GPU = {"nvidia.com/gpu": "1"}
 
@@ -165,3 +167,10 @@ def test_what_is_about_the_object_needs_no_roles_apart(tailor: TailorBench, use:
     step = f"{{use: {use}, when: {{requests: nvidia.com/gpu}}}}"
     outcome = tailor.chain(config(step)).prove(task, "serialize")
     assert outcome["metadata.metadata.labels"]
+
+
+@pytest.mark.parametrize(("role", "holds"), [("worker", True), ("master", True), ("ps", False)])
+def test_select_sees_the_roles_of_a_task_as_steps_do(role: str, holds: bool) -> None:
+    workload = Workload(torch(master={}, worker={}), TASK_TEMPLATE)
+    selector = compile_selector({"role": role})
+    assert selector.of_workload(TaskContext("serialize"), workload) is holds

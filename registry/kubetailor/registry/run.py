@@ -12,7 +12,7 @@ from kubetailor.registry.fill import additions
 from kubetailor.registry.hookspecs import PROJECT
 from kubetailor.registry.result import Result, Warned
 from kubetailor.registry.selection import Selection
-from kubetailor.registry.selectors import POD_FIELDS, View, any_of
+from kubetailor.registry.selectors import POD_FIELDS, View
 from kubetailor.registry.step import Layer, Step, copied
 from kubetailor.workloads import (
     CannotChangeError,
@@ -118,17 +118,8 @@ class Run:
             raise DeferError("role")
         return self._decided(step, concerns)
 
-    def _holds_for_any(self, step: Step) -> bool:
-        """Whether a step about the whole workload holds for any pod of any role."""
-        pods = self.workload.pods()
-        laid = {other.role for other in pods if other.base is not None}
-        views = [
-            View(self.task, self.workload, pod.serving(role) if len(pod.roles) > 1 else pod)
-            for pod in pods
-            for role in pod.roles
-            if pod.base is not None or role not in laid
-        ]
-        return self._decided(step, any_of(step.when.test(view) for view in views))
+    def _holds(self, step: Step) -> bool:
+        return self._decided(step, step.when.of_workload(self.task, self.workload))
 
     def _concerns(self, step: Step, pod: Pod) -> bool | None:
         """Whether a step is about a pod; None if about some of the roles alone that it serves.
@@ -192,7 +183,7 @@ class Run:
         picks = Selection in step.transformer.injected.values()
         picked = self._picked(step) if picks else ()
         pods = tuple(workload.pods()[index] for index in picked)
-        if step.when.per_pod and not (pods if picks else self._holds_for_any(step)):
+        if step.when.per_pod and not (pods if picks else self._holds(step)):
             self._nothing_matched(step)
             return before
         arguments = self._arguments(step, pods)

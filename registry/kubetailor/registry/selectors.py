@@ -23,7 +23,6 @@ __all__ = [
     "Selector",
     "SelectorError",
     "View",
-    "any_of",
     "compile_selector",
 ]
 
@@ -108,17 +107,27 @@ class Selector:
         return ", ".join(sorted(unknown or self.fields))
 
     def of_workload(self, task: TaskContext, workload: Workload) -> bool | None:
-        """Whether it holds for the workload: where it reads pods, for any of them."""
+        """Whether it holds for the workload: where it reads pods, for any of any role.
+
+        A role that has a pod of its own laid over the task's is that pod's alone.
+        """
         if not self.per_pod:
             return self.test(View(task, workload))
-        return any_of(self.test(View(task, workload, pod)) for pod in workload.pods())
+        pods = workload.pods()
+        laid = {pod.role for pod in pods if pod.base is not None}
+        return _any(
+            self.test(View(task, workload, pod.serving(role) if len(pod.roles) > 1 else pod))
+            for pod in pods
+            for role in pod.roles
+            if pod.base is not None or role not in laid
+        )
 
 
 ALWAYS = Selector(_yes, frozenset(), None)
 """The selector of a step without `when`."""
 
 
-def any_of(results: Iterable[bool | None]) -> bool | None:
+def _any(results: Iterable[bool | None]) -> bool | None:
     """Whether any holds; None where that hangs on one that cannot be known."""
     unknown = False
     for result in results:
@@ -169,7 +178,7 @@ def _condition(key: str, value: Any, path: tuple[str | int, ...], fields: set[st
         if not isinstance(value, list) or not value:
             raise SelectorError(f"`{key}` takes a list of conditions", path)
         parts = [_compile(part, (*path, index), fields) for index, part in enumerate(value)]
-        join = any_of if key == "any" else _all
+        join = _any if key == "any" else _all
         return lambda view: join(part(view) for part in parts)
     fields.add(key)
     if key in MAP_FIELDS:
@@ -263,7 +272,7 @@ def _role_condition(matches: Callable[[Any], bool]) -> Predicate:
         if view.any_role:
             return True
         if view.pod is None:
-            return any_of(test(View(view.task, view.workload, pod)) for pod in view.workload.pods())
+            return _any(test(View(view.task, view.workload, pod)) for pod in view.workload.pods())
         results = {matches(role) or matches(role.partition(":")[0]) for role in view.pod.roles}
         # One pod spec may serve several roles, and be told apart at `admit` only.
         return None if len(results) > 1 else results == {True}
