@@ -23,10 +23,10 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help install demo test cover check lint types imports fmt bench bench-check docs constraints \
-	wheel-check clean
+	wheel-check clean cluster-tools cluster-tools-all test-cluster test-cluster-all cluster-up cluster-down fuzz
 
 help: ## say what there is to make
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # ------------------------------------------------------------------------------------------- set-up
 $(VENV)/.made:
@@ -64,6 +64,25 @@ bench-check: $(INSTALLED) ## measure, and fail where a ratio is beyond its limit
 
 docs: $(INSTALLED) ## write the generated pages of the reference anew
 	$(PY) docs/generate.py
+
+# ------------------------------------------------------------------------------- real control planes
+cluster-tools: $(INSTALLED) ## build the control planes for test-cluster, where they are missing (needs Go)
+	$(PY) -m tests.cluster.build
+
+cluster-tools-all: $(INSTALLED)
+	$(PY) -m tests.cluster.build --all
+
+test-cluster: cluster-tools ## run the tests against real control planes on loopback
+	$(BIN)/pytest -m "cluster and not all_tools" $(ARGS)
+
+test-cluster-all: cluster-tools-all ## the same with KubeRay and JobSet
+	$(BIN)/pytest -m cluster $(ARGS)
+
+cluster-up: cluster-tools ## start such a stack and leave it running
+	@$(PY) -m tests.cluster.up
+
+cluster-down: $(INSTALLED) ## end it
+	@$(PY) -m tests.cluster.up --down
 
 # -------------------------------------------------------------------------------------------- checks
 check: lint types imports ## ruff, mypy, pyright and the import contracts

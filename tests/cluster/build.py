@@ -1,0 +1,284 @@
+"""Builds the control planes that the tests of this folder run against, from Go modules.
+
+    python -m tests.cluster.build          the core
+    python -m tests.cluster.build --all    and what only `make test-cluster-all` runs
+
+Each goes into a cache folder named by its version and a hash of what it is built from, and only
+when it is missing: `$KUBETAILOR_CLUSTER_TOOLS`, else `~/.cache/kubetailor/cluster-tools`. Where
+`KUBEBUILDER_ASSETS` is set, etcd, kube-apiserver and kubectl come from there, as envtest has it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+TOOLS_FOLDER: Final = Path(__file__).parent / "tools"
+ENVTEST: Final = ("etcd", "kube-apiserver", "kubectl")
+_EVERY: Final = 15.0  # seconds between two lines of progress
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program: the folder with its `go.mod`, the module that gives its version, its package."""
+
+    name: str
+    folder: str
+    module: str
+    package: str = "."
+    core: bool = True
+    files: dict[str, str] = field(default_factory=dict[str, str])
+    """What else of the module is needed: name in the cache -> folder or file in the module."""
+
+    @property
+    def version(self) -> str:
+        """The version in `go.mod`; `local` for our own."""
+        text = (TOOLS_FOLDER / self.folder / "go.mod").read_text()
+        found = re.search(rf"^\s*(?:require )?{re.escape(self.module)} (v\S+)", text, re.MULTILINE)
+        return found[1] if found else "local"
+
+    @property
+    def sources(self) -> list[Path]:
+        """Everything that it is built from, beside other modules."""
+        folder = TOOLS_FOLDER / self.folder
+        names = [folder / "go.mod", folder / "go.sum", *sorted(folder.rglob("*.go"))]
+        return [name for name in names if not name.name.endswith("_test.go")]
+
+    @property
+    def flags(self) -> str:
+        """What the linker is told; Kueue refuses an API server that does not know its version."""
+        said = ["-s", "-w"]
+        if self.folder == "kubernetes":
+            _, minor, _ = self.version.split(".")
+            for package in ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version"):
+                for name, value in (
+                    ("gitVersion", self.version),
+                    ("gitMajor", "1"),
+                    ("gitMinor", minor),
+                ):
+                    said += ["-X", f"{package}.{name}={value}"]
+        return " ".join(said)
+
+    @property
+    def home(self) -> Path:
+        """Its folder in the cache."""
+        told = hashlib.sha256(f"{platform.system()} {platform.machine()} {self.flags}".encode())
+        for path in self.sources:
+            told.update(
+                path.relative_to(TOOLS_FOLDER).as_posix().encode() + b"\0" + path.read_bytes()
+            )
+        return cache() / f"{self.name}-{self.version}-{told.hexdigest()[:12]}"
+
+    @property
+    def path(self) -> Path:
+        """Its binary."""
+        assets = os.environ.get("KUBEBUILDER_ASSETS")
+        if assets and self.name in ENVTEST:
+            return Path(assets) / self.name
+        return self.home / self.name
+
+    @property
+    def is_built(self) -> bool:
+        """Whether there is nothing to do; a folder in the cache is whole, or not there."""
+        return self.path.is_file()
+
+
+_KUBERNETES: Final = "k8s.io/kubernetes"
+TOOLS: Final = {
+    tool.name: tool
+    for tool in (
+        Tool("etcd", "etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3"),
+        *(
+            Tool(name, "kubernetes", _KUBERNETES, f"{_KUBERNETES}/cmd/{name}")
+            for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
+        ),
+        Tool(
+            "kueue",
+            "kueue",
+            "sigs.k8s.io/kueue",
+            "sigs.k8s.io/kueue/cmd/kueue",
+            files={
+                "crd": "config/components/crd/bases",
+                "webhook.yaml": "config/components/webhook/manifests.yaml",
+            },
+        ),
+        Tool(
+            "kwok",
+            "kwok",
+            "sigs.k8s.io/kwok",
+            "sigs.k8s.io/kwok/cmd/kwok",
+            files={"stage": "kustomize/stage"},
+        ),
+        Tool(
+            "training-operator",
+            "training-operator",
+            "github.com/kubeflow/training-operator",
+            files={"crd": "manifests/base/crds"},
+        ),
+        Tool("flytepropeller", "flytepropeller", "github.com/flyteorg/flyte/flytepropeller"),
+        Tool("flyteadmin", "flyteadmin", "kubetailor.dev/tools/flyteadmin"),
+        Tool(
+            "kuberay",
+            "kuberay",
+            "github.com/ray-project/kuberay/ray-operator",
+            "github.com/ray-project/kuberay/ray-operator",
+            core=False,
+            files={"crd": "config/crd/bases"},
+        ),
+        Tool(
+            "jobset",
+            "jobset",
+            "sigs.k8s.io/jobset",
+            "sigs.k8s.io/jobset",
+            core=False,
+            files={
+                "crd": "config/components/crd/bases",
+                "webhook.yaml": "config/components/webhook/manifests.yaml",
+            },
+        ),
+    )
+}
+
+
+class BuildError(Exception):
+    """A tool cannot be built."""
+
+
+def program(name: str) -> Path:
+    """The binary of a tool.
+
+    Raises:
+        BuildError: it is not built.
+    """
+    path = TOOLS[name].path
+    if not path.is_file():
+        raise BuildError(f"{name}: {path} is not there; `make cluster-tools` builds it")
+    return path
+
+
+def cache() -> Path:
+    """Where what is built is kept."""
+    told = os.environ.get("KUBETAILOR_CLUSTER_TOOLS")
+    if told:
+        return Path(told)
+    return Path(
+        os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "kubetailor/cluster-tools"
+    )
+
+
+def build(tool: Tool) -> None:
+    """Build one tool into the cache.
+
+    Raises:
+        BuildError: there is no Go, or it does not build.
+    """
+    if tool.path != tool.home / tool.name:
+        raise BuildError(f"KUBEBUILDER_ASSETS has no {tool.name}: {tool.path} is not there")
+    if shutil.which("go") is None:
+        raise BuildError("go is not in PATH: Go 1.26 or newer builds the control planes")
+    folder, home = TOOLS_FOLDER / tool.folder, tool.home
+    new = home.with_name(f".{home.name}.{os.getpid()}")
+    try:
+        new.mkdir(parents=True)
+        command = ["go", "build", "-v", "-trimpath", f"-ldflags={tool.flags}", "-o"]
+        _run([*command, str(new / tool.name), tool.package], folder, tool.name)
+        if tool.files:
+            module = _output(["go", "list", "-m", "-f", "{{.Dir}}", tool.module], folder)
+            for name, source in tool.files.items():
+                _copy(Path(module, source), new / name)
+        new.rename(home)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Files of the module cache may not be written, which a copy must not keep."""
+    if source.is_file():
+        shutil.copyfile(source, target)
+        return
+    for path in sorted(source.rglob("*.yaml")):
+        copy = target / path.relative_to(source)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+
+
+def _output(command: list[str], folder: Path) -> str:
+    return subprocess.run(
+        command, cwd=folder, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def _run(command: list[str], folder: Path, name: str) -> None:
+    """Run a build, and say now and then how far it is."""
+    start, packages, rest = time.monotonic(), 0, []
+    done = threading.Event()
+
+    def say() -> None:
+        while not done.wait(_EVERY):
+            passed = time.monotonic() - start
+            print(f"   {name}: {packages} packages compiled, {passed:.0f} s", flush=True)
+
+    process = subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    threading.Thread(target=say, daemon=True).start()
+    try:
+        for line in process.stdout or ():
+            # `go build -v` prints the import path of each package that it compiles.
+            if re.fullmatch(r"[\w./~+-]+\n", line):
+                packages += 1
+            elif not line.startswith("go: downloading "):
+                rest.append(line)
+        code = process.wait()
+    finally:
+        done.set()
+        process.kill()
+        process.wait()
+    if code:
+        raise BuildError(f"{' '.join(command)} in {folder} failed:\n{''.join(rest[-40:])}")
+
+
+@contextmanager
+def _locked() -> Generator[None]:
+    """One build at a time, whoever asked for it."""
+    cache().mkdir(parents=True, exist_ok=True)
+    with (cache() / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def main() -> None:
+    """Build what is missing."""
+    parser = argparse.ArgumentParser(description="Build the control planes for the tests.")
+    parser.add_argument("--all", action="store_true", help="also those outside of the core")
+    asked = parser.parse_args()
+    wanted = [tool for tool in TOOLS.values() if tool.core or asked.all]
+    with _locked():
+        missing = [tool for tool in wanted if not tool.is_built]
+        print(f"{len(wanted) - len(missing)} of {len(wanted)} tools are in {cache()}", flush=True)
+        for number, tool in enumerate(missing, 1):
+            print(f"[{number}/{len(missing)}] {tool.name} {tool.version}", flush=True)
+            start = time.monotonic()
+            try:
+                build(tool)
+            except BuildError as error:
+                sys.exit(f"{tool.name}: {error}")
+            print(f"   {tool.name}: built in {time.monotonic() - start:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

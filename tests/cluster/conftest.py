@@ -1,0 +1,144 @@
+"""The stack, one part a fixture: what a test asks for is started, once for the whole run."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from .stack.client import Client
+from .stack.core import Core
+from .stack.flyte import start_flyteadmin, start_propeller
+from .stack.kubelet import start_kubelet
+from .stack.kwok import start_kwok
+from .stack.operators import start_kuberay, start_kueue, start_training_operator
+from .stack.process import Process
+from .stack.s3 import S3, start_s3
+from .stack.webhook import Webhook
+
+_HERE = Path(__file__).parent
+_NUMBER = itertools.count(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything here is marked `cluster`: `make test` leaves it out."""
+    for item in items:
+        if _HERE in item.path.parents:
+            item.add_marker("cluster")
+
+
+@pytest.fixture(scope="session")
+def running() -> Iterator[ExitStack]:
+    """What ends the stack, the last first."""
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture(scope="session")
+def core(running: ExitStack, tmp_path_factory: pytest.TempPathFactory) -> Core:
+    """etcd, the API server, the scheduler, the controller manager."""
+    return Core(tmp_path_factory.mktemp("cluster"), running)
+
+
+@pytest.fixture(scope="session")
+def client(core: Core) -> Client:
+    """The administrator's."""
+    return core.client
+
+
+@pytest.fixture(scope="session")
+def kwok(core: Core, running: ExitStack) -> Process:
+    """Keeps the nodes made by `stack.kwok.node`."""
+    return start_kwok(core, running)
+
+
+@pytest.fixture(scope="session")
+def kueue(core: Core, training_operator: Process, running: ExitStack) -> Process:
+    """Kueue, after the definitions of what it is to know."""
+    return start_kueue(core, running)
+
+
+@pytest.fixture(scope="session")
+def training_operator(core: Core, running: ExitStack) -> Process:
+    """Kubeflow's operator."""
+    return start_training_operator(core, running)
+
+
+@pytest.fixture(scope="session")
+def kuberay(core: Core, running: ExitStack) -> Process:
+    """KubeRay, which is not of the core: mark the test `all_tools`."""
+    return start_kuberay(core, running)
+
+
+@pytest.fixture(scope="session")
+def s3(core: Core, running: ExitStack) -> S3:
+    """An S3 server."""
+    return start_s3(core.folder, running)
+
+
+@pytest.fixture(scope="session")
+def flyteadmin(core: Core, s3: S3, running: ExitStack) -> str:
+    """The endpoint of FlyteAdmin, or of what stands in for it: host:port."""
+    return start_flyteadmin(core, s3, running)
+
+
+@pytest.fixture(scope="session")
+def propeller(
+    core: Core, s3: S3, flyteadmin: str, training_operator: Process, running: ExitStack
+) -> Process:
+    """FlytePropeller."""
+    return start_propeller(core, s3, flyteadmin, running)
+
+
+@pytest.fixture(scope="session")
+def kubelet(core: Core, s3: S3, running: ExitStack) -> Process:
+    """Runs Flyte's pods on the nodes with its label as processes."""
+    return start_kubelet(core, s3, running)
+
+
+@pytest.fixture
+def namespace(client: Client, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A namespace of the test's own; what is in it goes with it."""
+    word = re.sub(r"[^a-z0-9]+", "-", request.node.originalname.lower().removeprefix("test_"))
+    name = client.namespace(f"{word[:40].strip('-')}-{next(_NUMBER)}")
+    yield name
+    client.delete("v1", "Namespace", None, name)
+
+
+class MakeWebhook(Protocol):
+    """Starts `kubetailor webhook serve` with a config, for some namespaces."""
+
+    def __call__(
+        self,
+        config: str,
+        *namespaces: str,
+        name: str = "kubetailor",
+        files: Mapping[str, str] | None = None,
+        replicas: int = 1,
+    ) -> Webhook:
+        """See `stack.webhook.Webhook`."""
+        ...
+
+
+@pytest.fixture
+def webhook(core: Core) -> Iterator[MakeWebhook]:
+    """Webhooks that end with the test."""
+    with ExitStack() as stack:
+
+        def make(
+            config: str,
+            *namespaces: str,
+            name: str = "kubetailor",
+            files: Mapping[str, str] | None = None,
+            replicas: int = 1,
+        ) -> Webhook:
+            return Webhook(
+                core, stack, config, *namespaces, name=name, files=files, replicas=replicas
+            )
+
+        yield make

@@ -1,0 +1,119 @@
+"""Flyte's control plane: FlytePropeller, and FlyteAdmin or what stands in for it."""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import ExitStack
+from typing import Any, Final
+
+import yaml
+
+from ..build import program
+from .core import Core
+from .process import Process, free_port, wait_for
+from .s3 import S3
+
+__all__ = ["ENDPOINT", "PLUGINS", "start_flyteadmin", "start_propeller"]
+
+ENDPOINT: Final = "KUBETAILOR_FLYTEADMIN"
+"""Names the endpoint of a real FlyteAdmin, host:port, that writes into this cluster."""
+
+PLUGINS: Final = (
+    "container",
+    "sidecar",
+    "K8S-ARRAY",
+    "pytorch",
+    "tensorflow",
+    "mpi",
+    "ray",
+    "dask",
+    "echo",
+)
+
+
+def start_flyteadmin(core: Core, s3: S3, stack: ExitStack) -> str:
+    """Start the stand-in, unless there is a real one.
+
+    Returns:
+        Its endpoint, host:port.
+    """
+    told = os.environ.get(ENDPOINT)
+    if told:
+        return told
+    port = free_port()
+    command = [
+        program("flyteadmin"),
+        f"--listen=127.0.0.1:{port}",
+        f"--kubeconfig={core.kubeconfig}",
+        f"--s3-endpoint={s3.url}",
+        f"--s3-access-key={s3.key}",
+        f"--s3-secret-key={s3.secret}",
+        f"--bucket={s3.bucket}",
+    ]
+    process = stack.enter_context(Process("flyteadmin", command, folder=core.folder))
+
+    def listens() -> bool:
+        with socket.create_connection(("127.0.0.1", port), timeout=1):
+            return True
+
+    process.wait_for(listens)
+    return f"localhost:{port}"
+
+
+def start_propeller(core: Core, s3: S3, admin: str, stack: ExitStack) -> Process:
+    """Start FlytePropeller for all namespaces."""
+    file = core.folder / "propeller.yaml"
+    file.write_text(yaml.safe_dump(_configuration(core, s3, admin)))
+    command = [program("flytepropeller"), f"--config={file}"]
+    process = stack.enter_context(Process("flytepropeller", command, folder=core.folder))
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/flyteworkflows.flyte.lyft.com"
+    wait_for(
+        "the definition of FlyteWorkflow",
+        lambda: core.client.raw("GET", path),
+        while_=process.check,
+    )
+    return process
+
+
+def _configuration(core: Core, s3: S3, admin: str) -> dict[str, Any]:
+    return {
+        "propeller": {
+            "create-flyteworkflow-crd": True,
+            "kube-config": str(core.kubeconfig),
+            "limit-namespace": "all",
+            "leader-election": {"enabled": False},
+            "metrics-prefix": "flyte",
+            "rawoutput-prefix": f"s3://{s3.bucket}/data",
+            "metadata-prefix": "metadata/propeller",
+            "prof-port": free_port(),
+            "workers": 4,
+            "workflow-reeval-duration": "2s",
+            "downstream-eval-duration": "1s",
+        },
+        "storage": {
+            "type": "stow",
+            "container": s3.bucket,
+            "stow": {
+                "kind": "s3",
+                "config": {
+                    "auth_type": "accesskey",
+                    "access_key_id": s3.key,
+                    "secret_key": s3.secret,
+                    "region": "us-east-1",
+                    "endpoint": s3.url,
+                    "disable_ssl": "true",
+                },
+            },
+        },
+        "event": {"type": "admin", "rate": 500, "capacity": 1000},
+        "admin": {"endpoint": f"dns:///{admin}", "insecure": True},
+        "catalog-cache": {"type": "noop"},
+        "tasks": {
+            "task-plugins": {
+                "enabled-plugins": [name.replace("K8S-ARRAY", "K8S-ARRAY") for name in PLUGINS]
+            }
+        },
+        "plugins": {"k8s": {"default-cpus": "100m", "default-memory": "100Mi"}},
+        "logger": {"level": 3, "show-source": True},
+    }

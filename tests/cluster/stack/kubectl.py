@@ -1,0 +1,35 @@
+"""kubectl, as a person runs it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+from ..build import program
+from .process import StackError
+
+if TYPE_CHECKING:
+    from .core import Core
+
+__all__ = ["kubectl"]
+
+
+def kubectl(core: Core, *arguments: str, stdin: str | None = None) -> str:
+    """What kubectl prints.
+
+    Raises:
+        StackError: it fails.
+    """
+    done = subprocess.run(
+        [program("kubectl"), *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "KUBECONFIG": str(core.kubeconfig)},
+        timeout=120,
+        check=False,
+    )
+    if done.returncode:
+        raise StackError(f"kubectl {' '.join(arguments)}: {done.stderr or done.stdout}")
+    return done.stdout

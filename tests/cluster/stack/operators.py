@@ -1,0 +1,133 @@
+"""Kueue, and the operators of custom resources."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import socket
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from ..build import TOOLS, program
+from .certificates import Authority
+from .core import Core
+from .kubectl import kubectl
+from .process import Process, StackError, free_port
+
+__all__ = ["apply_crds", "start_kuberay", "start_kueue", "start_training_operator"]
+
+FRAMEWORKS: Final = (
+    "batch/job",
+    "pod",
+    "kubeflow.org/pytorchjob",
+    "kubeflow.org/tfjob",
+    "ray.io/rayjob",
+    "ray.io/raycluster",
+)
+
+
+_METRICS: Final = "/etc/kueue/metrics/certs"
+
+
+def apply_crds(core: Core, tool: str) -> None:
+    """Install the custom resource definitions that come with a tool."""
+    folder = TOOLS[tool].home / "crd"
+    files = [path for path in sorted(folder.glob("*.yaml")) if path.name != "kustomization.yaml"]
+    # Server-side: some are too large for the annotation of a client-side apply.
+    named = [f"--filename={file}" for file in files]
+    kubectl(core, "apply", "--server-side", *named)
+    kubectl(core, "wait", "--for=condition=Established", "--timeout=30s", *named)
+
+
+def start_training_operator(core: Core, stack: ExitStack) -> Process:
+    """Start Kubeflow's operator: PyTorchJob, TFJob, MPIJob v1 …"""
+    apply_crds(core, "training-operator")
+    command = [program("training-operator"), f"-kubeconfig={core.kubeconfig}"]
+    return stack.enter_context(Process("training-operator", command, folder=core.folder))
+
+
+def start_kuberay(core: Core, stack: ExitStack) -> Process:
+    """Start KubeRay."""
+    apply_crds(core, "kuberay")
+    command = [
+        program("kuberay"),
+        f"-kubeconfig={core.kubeconfig}",
+        "-enable-leader-election=false",
+        f"-metrics-addr=127.0.0.1:{free_port()}",
+        f"-health-probe-bind-address=127.0.0.1:{free_port()}",
+    ]
+    return stack.enter_context(Process("kuberay", command, folder=core.folder))
+
+
+def start_kueue(core: Core, stack: ExitStack, *, name: str = "kueue") -> Process:
+    """Start Kueue with its own webhooks.
+
+    Args:
+        core: the cluster.
+        stack: what ends it.
+        name: the prefix of the names of its webhook configurations, which say who is called first.
+    """
+    apply_crds(core, "kueue")
+    folder = core.folder / "kueue"
+    authority = Authority()
+    certificates = authority.write(folder / "certificates")
+    port = free_port()
+    configuration = {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "webhook": {"host": "127.0.0.1", "port": port, "certDir": str(certificates)},
+        "metrics": {"bindAddress": f"127.0.0.1:{free_port()}"},
+        "health": {"healthProbeBindAddress": f"127.0.0.1:{free_port()}"},
+        "internalCertManagement": {"enable": False},
+        "leaderElection": {"leaderElect": False},
+        "integrations": {"frameworks": list(FRAMEWORKS)},
+    }
+    _insisted(authority)
+    file = folder / "configuration.yaml"
+    file.write_text(yaml.safe_dump(configuration))
+    command = [
+        program("kueue"),
+        f"--config={file}",
+        f"--kubeconfig={core.kubeconfig}",
+        "--feature-gates=VisibilityOnDemand=false",
+    ]
+    kueue = stack.enter_context(Process("kueue", command, folder=core.folder))
+    kueue.wait_for(lambda: _listens(port))
+    for obj in webhooks_of("kueue", authority, port, name):
+        core.client.create(obj)
+    return kueue
+
+
+def webhooks_of(tool: str, authority: Authority, port: int, name: str) -> list[dict[str, Any]]:
+    """The webhook configurations that come with a tool, led to where it listens here."""
+    objects = list(yaml.safe_load_all((TOOLS[tool].home / "webhook.yaml").read_text()))
+    for obj in objects:
+        obj["metadata"]["name"] = f"{name}-{obj['metadata']['name']}"
+        for webhook in obj["webhooks"]:
+            path = webhook["clientConfig"].pop("service")["path"]
+            webhook["clientConfig"] = {
+                "url": f"https://127.0.0.1:{port}{path}",
+                "caBundle": base64.b64encode(authority.pem).decode(),
+            }
+    return objects
+
+
+def _insisted(authority: Authority) -> None:
+    """Kueue reads the certificate of its metrics from this folder alone (cmd/kueue/main.go)."""
+    if Path(_METRICS, "tls.crt").exists():
+        return
+    try:
+        authority.write(Path(_METRICS), lives=dt.timedelta(days=3650))
+    except PermissionError as error:
+        raise StackError(
+            f"Kueue does not start without {_METRICS}/tls.crt and tls.key, and they cannot be "
+            f"written: sudo install -d -o $USER {_METRICS}"
+        ) from error
+
+
+def _listens(port: int) -> bool:
+    with socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True

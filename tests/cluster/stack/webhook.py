@@ -1,0 +1,142 @@
+"""`kubetailor webhook serve`, in front of the API server."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import ssl
+import sys
+import urllib.request
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from kubetailor.plugins.webhook.manifests import installation
+from kubetailor.plugins.webhook.reload import load_tailor
+from kubetailor.plugins.webhook.selection import configuration
+
+from .certificates import Authority
+from .core import Core
+from .process import Process, free_port
+from .service import Service
+
+__all__ = ["Webhook"]
+
+KUBETAILOR = Path(sys.executable).with_name("kubetailor")
+
+
+class Webhook:
+    """The webhook for some namespaces: its servers, their Service, its configuration.
+
+    Attributes:
+        name: of the webhook configuration.
+        config: the file of the config; it is reloaded when it changes.
+        authority: who signs its certificates.
+        certificates: the folder they are in.
+        replicas: port -> server.
+    """
+
+    def __init__(
+        self,
+        core: Core,
+        stack: ExitStack,
+        config: str,
+        *namespaces: str,
+        name: str = "kubetailor",
+        files: Mapping[str, str] | None = None,
+        replicas: int = 1,
+    ) -> None:
+        """Serve, and let the API server ask.
+
+        Args:
+            core: the cluster.
+            stack: what ends it, and takes the configuration off.
+            config: the text of the config.
+            namespaces: those that it is asked for.
+            name: of the webhook configuration; the API server asks them in the order of names.
+            files: what lies beside the config, a plugin's file say.
+            replicas: how many servers.
+        """
+        self._core = core
+        self._stack = stack
+        self.name: str = name
+        self._folder = core.folder / f"webhook-{name}-{free_port()}"
+        self.authority: Authority = Authority()
+        self.certificates: Path = self.authority.write(self._folder / "certificates")
+        self.config: Path = self._folder / "config" / "kubetailor.yaml"
+        self.config.parent.mkdir()
+        for file, text in (files or {}).items():
+            (self.config.parent / file).write_text(text)
+        self.config.write_text(config)
+        self.replicas: dict[int, Process] = {}
+        for _ in range(replicas):
+            self.serve()
+        self._service = stack.enter_context(Service(self._ready))
+        stack.callback(self.forget)
+        core.client.create(self.configuration(namespaces))
+
+    def serve(self, port: int | None = None) -> int:
+        """Start one more server, and wait until it is ready.
+
+        Returns:
+            Its port.
+        """
+        port = port or free_port()
+        command = [
+            KUBETAILOR,
+            "webhook",
+            "serve",
+            f"--config={self.config}",
+            "--host=127.0.0.1",
+            f"--port={port}",
+            f"--certificates={self.certificates}",
+        ]
+        server = self._stack.enter_context(Process(f"server-{port}", command, folder=self._folder))
+        self.replicas[port] = server
+        server.wait_for(lambda: self.ask(port, "/readyz"))
+        return port
+
+    def configuration(self, namespaces: tuple[str, ...]) -> dict[str, Any]:
+        """What `kubetailor webhook manifests` makes, led to here and bound to the namespaces."""
+        of = installation(load_tailor(self.config), "loopback", "kubetailor-system", "self-signed")
+        found = configuration(of)
+        found["metadata"]["name"] = self.name
+        for webhook in found["webhooks"]:
+            webhook["clientConfig"] = {
+                "url": f"https://127.0.0.1:{self._service.port}/mutate",
+                "caBundle": base64.b64encode(self.authority.pem).decode(),
+            }
+            webhook["namespaceSelector"]["matchExpressions"].append(
+                {
+                    "key": "kubernetes.io/metadata.name",
+                    "operator": "In",
+                    "values": list(namespaces),
+                }
+            )
+        return found
+
+    def forget(self) -> None:
+        """The API server asks no longer."""
+        self._core.client.delete(
+            "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", None, self.name
+        )
+
+    def ask(self, port: int, path: str) -> str:
+        """GET a page of one server."""
+        trust = ssl.create_default_context(cadata=self.authority.pem.decode())
+        url = f"https://127.0.0.1:{port}{path}"
+        with urllib.request.urlopen(url, timeout=5, context=trust) as answer:
+            return str(answer.read().decode())
+
+    def renew(self, *, lives: dt.timedelta) -> None:
+        """Replace the certificates on disk."""
+        self.authority.write(self.certificates, lives=lives)
+
+    def log(self) -> str:
+        """What all servers have logged."""
+        return "".join(file.read_text() for file in sorted(self._folder.glob("server-*.log")))
+
+    def _ready(self) -> list[int]:
+        """The ports of the servers that are there, as a kubelet's probes keep them."""
+        return [port for port, server in self.replicas.items() if server.is_running]
