@@ -120,4 +120,37 @@ assert template["k8sPod"]["podSpec"]["nodeSelector"] == {"example.com/pool": "sp
 assert "kubetailor.dev/applied" in template["metadata"]["metadata"]["annotations"], template
 print(f"{template['id']['name']} is tailored")
 PY
+
+# ---------------------------------------------------------------------------------------- in an image
+# The `RUN` lines of the Dockerfile where the first stage would run them, and what they install where the
+# second stage would have it. There is no container in this: neither base image nor user is tried.
+say "install it as the Dockerfile does"
+mkdir source root
+(cd "$checkout" && cp -R $(sed -n 's/^COPY \([^-].*\) [^ ]*$/\1/p' Dockerfile) "$work/source")
+"$python" -m venv stage
+"$python" - "$checkout/Dockerfile" "$work/root" >run.sh <<'PY'
+import re
+import sys
+from pathlib import Path
+
+text = re.sub(r"\\\n", " ", Path(sys.argv[1]).read_text())
+runs = re.findall(r"^RUN (.*)$", text, re.MULTILINE)
+assert len(runs) == 3, runs
+print("set -eu", *(re.sub(r"(?<=[ (])(/dist|/install)\b", rf"{sys.argv[2]}\1", run) for run in runs), sep="\n")
+PY
+if ! (cd source && PATH="$work/stage/bin:$PATH" bash ../run.sh) >image.log 2>&1; then
+  tail -n 40 image.log
+  exit 1
+fi
+"$python" -m venv final
+cp -R root/install/. final/
+final/bin/python -m pip check
+final/bin/python -m kubetailor --version
+# It is whole if all that it misses are certificates.
+cp "$checkout/deploy/base/kubetailor.yaml" source/
+if said=$(final/bin/python -m kubetailor webhook serve --config source/kubetailor.yaml --certificates /nowhere 2>&1)
+then
+  echo "served without certificates: $said" && exit 1
+fi
+grep -F /nowhere/tls.crt <<<"$said" || { echo "$said" && exit 1; }
 say "the wheel is good"

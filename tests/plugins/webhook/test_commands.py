@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import datetime
-import http.client
-import json
 import os
 import signal
 import ssl
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,10 +17,10 @@ import yaml
 from click.testing import CliRunner
 
 from kubetailor.plugins.cli.root import cli
-from kubetailor.plugins.webhook.certificates import Certificates, renewed
-from kubetailor.plugins.webhook.reviews import dump
+from kubetailor.plugins.webhook.certificates import renewed
+from kubetailor.plugins.webhook.limits import TIME_LIMIT
 
-from .conftest import review_of
+from .process import Server, now, serving, write
 
 CONFIG = """
 phases: [serialize, admit]
@@ -35,20 +30,11 @@ chains:
 """
 
 
-def now() -> datetime.datetime:
-    return datetime.datetime.now(datetime.timezone.utc)
-
-
-def write(directory: Path, found: Certificates) -> None:
-    directory.mkdir(exist_ok=True)
-    (directory / "tls.key").write_bytes(found.key)
-    (directory / "tls.crt").write_bytes(found.certificate)
-
-
 # manifests -------------------------------------------------------------------------------------
 
 
 def manifests(tmp_path: Path, *arguments: str, config: str = CONFIG) -> dict[str, dict[str, Any]]:
+    """Kind -> object; of several, the one that is named as all else."""
     path = tmp_path / "kubetailor.yaml"
     path.write_text(config)
     run = CliRunner().invoke(
@@ -57,9 +43,10 @@ def manifests(tmp_path: Path, *arguments: str, config: str = CONFIG) -> dict[str
     )
     assert run.exit_code == 0, run.output
     objects = list(yaml.safe_load_all(run.output))
-    kinds = [obj["kind"] for obj in objects]
-    assert len(kinds) == len(set(kinds))
-    return {obj["kind"]: obj for obj in objects}
+    names = [(obj["kind"], obj["metadata"]["name"]) for obj in objects]
+    assert len(names) == len(set(names))
+    found = {obj["kind"]: obj for obj in objects}
+    return found | {obj["kind"]: obj for obj in objects if obj["metadata"]["name"] == "kubetailor"}
 
 
 def test_the_webhook_configuration_is_careful(tmp_path: Path) -> None:
@@ -70,15 +57,68 @@ def test_the_webhook_configuration_is_careful(tmp_path: Path) -> None:
         assert webhook["failurePolicy"] == "Fail"
         assert webhook["reinvocationPolicy"] == "IfNeeded"
         assert webhook["sideEffects"] == "None"
+        assert webhook["matchPolicy"] == "Equivalent"
         assert webhook["admissionReviewVersions"] == ["v1"]
+        # An answer that says which step took too long beats one of the API server.
+        assert TIME_LIMIT < webhook["timeoutSeconds"] <= 30
+        assert {
+            "key": "kubetailor.dev/tailor",
+            "operator": "NotIn",
+            "values": ["false"],
+        } in webhook["namespaceSelector"]["matchExpressions"]
+        (mirror,) = webhook["matchConditions"]
+        assert "kubernetes.io/config.mirror" in mirror["expression"]
         assert webhook["objectSelector"]["matchExpressions"]
         names = webhook["namespaceSelector"]["matchExpressions"][0]
         assert names["operator"] == "NotIn"
+        assert names["key"] == "kubernetes.io/metadata.name"
         assert {"kube-system", "kubetailor-system"} <= set(names["values"])
         for rule in webhook["rules"]:
             assert rule["operations"] == ["CREATE"]
         resources = {r for rule in webhook["rules"] for r in rule["resources"]}
         assert {"pods", "jobs", "pytorchjobs", "rayjobs", "sparkapplications"} <= resources
+
+
+def sent(found: dict[str, dict[str, Any]]) -> set[tuple[str, str]]:
+    """The (API group, resource) that the API server sends for what Flyte made."""
+    rules = found["MutatingWebhookConfiguration"]["webhooks"][0]["rules"]
+    return {(group, name) for r in rules for group in r["apiGroups"] for name in r["resources"]}
+
+
+def test_executions_are_sent_only_where_the_phase_launch_is_installed(tmp_path: Path) -> None:
+    execution = ("flyte.lyft.com", "flyteworkflows")
+    assert execution not in sent(manifests(tmp_path))
+    launch = CONFIG.replace("admit", "launch, admit")
+    found = manifests(tmp_path, config=launch)
+    assert execution in sent(found)
+    # An object that asks for it by its label is no execution of Flyte's.
+    labelled = found["MutatingWebhookConfiguration"]["webhooks"][1]["rules"]
+    assert all("flyteworkflows" not in rule["resources"] for rule in labelled)
+
+
+@pytest.mark.parametrize(
+    ("kind", "resource"),
+    [
+        ("Proxy", "proxies"),
+        ("Gateway", "gateways"),
+        ("Ingress", "ingresses"),
+        ("Batch", "batches"),
+        ("Index", "indexes"),
+        ("Mesh", "meshes"),
+        ("RayJob", "rayjobs"),
+    ],
+)
+def test_a_resource_is_named_as_kubebuilder_names_it(
+    kind: str, resource: str, tmp_path: Path
+) -> None:
+    (tmp_path / "probe.py").write_text(
+        "from kubetailor.registry import Kind, PodPath, hookimpl\n"
+        "@hookimpl\n"
+        "def register_kinds(register):\n"
+        f"    register(Kind('{kind}', 'acme.example.com', (PodPath('worker', 'spec.template'),)))\n"
+    )
+    found = manifests(tmp_path, config="plugins: [./probe.py]\n" + CONFIG)
+    assert ("acme.example.com", resource) in sent(found)
 
 
 def test_kinds_of_plugins_are_sent_too(tmp_path: Path) -> None:
@@ -89,10 +129,7 @@ def test_kinds_of_plugins_are_sent_too(tmp_path: Path) -> None:
         "    register(Kind('Proxy', 'acme.example.com', (PodPath('worker', 'spec.template'),)))\n"
     )
     found = manifests(tmp_path, config="plugins: [./probe.py]\n" + CONFIG)
-    rules = found["MutatingWebhookConfiguration"]["webhooks"][0]["rules"]
-    assert [rule["resources"] for rule in rules if rule["apiGroups"] == ["acme.example.com"]] == [
-        ["proxies"]
-    ]
+    assert ("acme.example.com", "proxies") in sent(found)
     assert set(found["ConfigMap"]["data"]) == {"kubetailor.yaml", "probe.py"}
 
 
@@ -122,11 +159,46 @@ def test_the_pods_may_do_nothing_that_they_need_not(tmp_path: Path) -> None:
         "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
     }
-    assert pod["topologySpreadConstraints"]
-    assert found["PodDisruptionBudget"]["spec"]["minAvailable"] == 1
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert pod["enableServiceLinks"] is False
+    for spread in pod["topologySpreadConstraints"]:
+        assert spread["labelSelector"] == deployment["selector"]
+        assert spread["matchLabelKeys"] == ["pod-template-hash"]
+    budget = found["PodDisruptionBudget"]["spec"]
+    assert budget["minAvailable"] < deployment["replicas"]
+    assert budget["selector"] == deployment["selector"]
+    assert budget["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
+    labels = found["Namespace"]["metadata"]["labels"]
+    assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
     assert found["Certificate"]["spec"]["dnsNames"][0] == "kubetailor.platform.svc"
     annotations = found["MutatingWebhookConfiguration"]["metadata"]["annotations"]
     assert annotations == {"cert-manager.io/inject-ca-from": "platform/kubetailor"}
+
+
+def test_cert_manager_renews_under_an_authority_that_stays(tmp_path: Path) -> None:
+    path = tmp_path / "kubetailor.yaml"
+    path.write_text(CONFIG)
+    arguments = ["--image", "acme/kubetailor:1", "--certificates", "cert-manager"]
+    run = CliRunner().invoke(cli, ["webhook", "manifests", "--config", str(path), *arguments])
+    objects = {
+        (obj["kind"], obj["metadata"]["name"]): obj for obj in yaml.safe_load_all(run.output)
+    }
+    # Whom the API server is told to trust is the authority, whatever becomes of the certificate.
+    serving = objects["Certificate", "kubetailor"]["spec"]
+    issuer = objects["Issuer", serving["issuerRef"]["name"]]["spec"]
+    (authority,) = [
+        spec
+        for (kind, _), obj in objects.items()
+        if kind == "Certificate"
+        and (spec := obj["spec"])["secretName"] == issuer["ca"]["secretName"]
+    ]
+    assert authority["isCA"] is True
+    # Renewed with the same key and name it still vouches for what it signed before.
+    assert authority["privateKey"]["rotationPolicy"] == "Never"
+    assert authority["commonName"]
+    assert objects["Issuer", authority["issuerRef"]["name"]]["spec"] == {"selfSigned": {}}
+    volumes = objects["Deployment", "kubetailor"]["spec"]["template"]["spec"]["volumes"]
+    assert {"name": "certificates", "secret": {"secretName": serving["secretName"]}} in volumes
 
 
 def test_who_signs_for_itself_may_change_its_own_secret_and_configuration(tmp_path: Path) -> None:
@@ -139,6 +211,12 @@ def test_who_signs_for_itself_may_change_its_own_secret_and_configuration(tmp_pa
         assert (rule["resources"], rule["resourceNames"]) == ([resource], ["kubetailor"])
         assert "create" not in rule["verbs"]
     assert "data" not in found["Secret"]
+    # The Secret and the webhook configuration that it is told of are those that it may change.
+    (container,) = found["Deployment"]["spec"]["template"]["spec"]["containers"]
+    assert container["args"][-1] == "--self-signed=$(NAMESPACE)/kubetailor"
+    (variable,) = container["env"]
+    assert variable["name"] == "NAMESPACE"
+    assert variable["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.namespace"
 
 
 def test_a_config_for_another_host_makes_no_manifests(tmp_path: Path) -> None:
@@ -154,77 +232,11 @@ def test_a_config_for_another_host_makes_no_manifests(tmp_path: Path) -> None:
 # serve -----------------------------------------------------------------------------------------
 
 
-class Server:
-    """A process of `kubetailor webhook serve`, and connections to it."""
-
-    def __init__(self, process: subprocess.Popen[bytes], bundle: bytes) -> None:
-        self.process = process
-        self.lines: list[dict[str, Any]] = []
-        self._started = threading.Event()
-        self.port = 0
-        self._reader = threading.Thread(target=self._read)
-        self._reader.start()
-        assert self._started.wait(60), self.lines
-        assert self.port, self.lines
-        self.trust(bundle)
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            said = json.loads(line)
-            self.lines.append(said)
-            if "running on https://" in said.get("message", ""):
-                self.port = int(said["message"].partition("https://127.0.0.1:")[2].split(" ")[0])
-                self._started.set()
-        self._started.set()
-
-    def trust(self, bundle: bytes) -> None:
-        self._context = ssl.create_default_context(cadata=bundle.decode())
-
-    def connect(self) -> http.client.HTTPSConnection:
-        found = http.client.HTTPSConnection(
-            "localhost", self.port, context=self._context, timeout=20
-        )
-        found.connect()
-        return found
-
-    @staticmethod
-    def mutate(connection: http.client.HTTPSConnection) -> dict[str, Any]:
-        body = dump(review_of("pod-n0-0"))
-        connection.request("POST", "/mutate", body, {"Content-Type": "application/json"})
-        answer = connection.getresponse()
-        found: dict[str, Any] = json.loads(answer.read())["response"]
-        return found
-
-    def end(self) -> int:
-        self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(30)
-        self._reader.join(10)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-        return code
-
-
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
     (tmp_path / "kubetailor.yaml").write_text(CONFIG)
-    made = renewed(None, ["localhost"], now())
-    write(tmp_path / "certificates", made)
-    arguments = ["--host", "127.0.0.1", "--port", "0"]
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "kubetailor", "webhook", "serve", *arguments),
-            *("--config", str(tmp_path / "kubetailor.yaml")),
-            *("--certificates", str(tmp_path / "certificates")),
-        ],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-    )
-    found = Server(process, made.bundle)
-    yield found
-    with contextlib.suppress(ProcessLookupError):
-        if process.poll() is None:
-            found.end()
+    with serving(tmp_path / "kubetailor.yaml") as found:
+        yield found
 
 
 def test_it_serves_by_https_until_it_is_told_to_end(server: Server) -> None:
@@ -277,21 +289,63 @@ def test_a_secret_is_named_by_namespace_and_name(text: str) -> None:
     assert "NAMESPACE/NAME" in run.output
 
 
-def test_help_needs_none_of_what_serving_needs(tmp_path: Path) -> None:
+# what is not installed ---------------------------------------------------------------------------
+
+
+def without_the_server(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A command where nothing that the extra `webhook` brings is installed."""
+    extra = ("uvicorn", "uvloop", "httptools", "orjson", "prometheus_client", "cryptography")
     code = (
         "import sys\n"
-        "for name in ('uvicorn', 'prometheus_client', 'cryptography'): sys.modules[name] = None\n"
+        f"for name in {extra}: sys.modules[name] = None\n"
         "from kubetailor.plugins.cli import main\n"
         "main()\n"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", code, "webhook", "--help"],
+    return subprocess.run(
+        [sys.executable, "-c", code, "webhook", *arguments],
         capture_output=True,
         text=True,
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
         check=False,
     )
-    assert run.returncode == 0, run.stderr
-    assert "serve" in run.stdout
-    assert "manifests" in run.stdout
+
+
+@pytest.mark.parametrize("command", [[], ["serve"], ["manifests"]])
+def test_help_needs_none_of_what_serving_needs(command: list[str], tmp_path: Path) -> None:
+    run = without_the_server(tmp_path, *command, "--help")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "Usage: " in run.stdout
+
+
+@pytest.mark.parametrize("certificates", ["self-signed", "cert-manager"])
+def test_manifests_need_none_of_what_serving_needs(certificates: str, tmp_path: Path) -> None:
+    (tmp_path / "kubetailor.yaml").write_text(CONFIG)
+    run = without_the_server(
+        tmp_path, "manifests", "--image", "acme/kubetailor:1", "--certificates", certificates
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "kind: MutatingWebhookConfiguration" in run.stdout
+
+
+def test_serving_says_what_it_needs(tmp_path: Path) -> None:
+    (tmp_path / "kubetailor.yaml").write_text(CONFIG)
+    run = without_the_server(tmp_path, "serve")
+    assert run.returncode == 2
+    assert "uvicorn, prometheus_client, cryptography" in run.stderr
+    assert "pip install 'kubetailor[webhook]'" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_the_server_needs_nothing_but_the_extra() -> None:
+    """Of all that is installed for tests, the image has only what `kubetailor[webhook]` brings."""
+    absent = ("flyteidl", "flytekit", "google", "kubernetes", "requests", "jsonpatch")
+    code = (
+        "import sys\n"
+        f"for name in {absent}: sys.modules[name] = None\n"
+        "import kubetailor.plugins.webhook.serving\n"
+    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    command = [sys.executable, "-c", code]
+    run = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    assert (run.returncode, run.stderr) == (0, "")

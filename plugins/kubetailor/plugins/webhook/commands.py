@@ -18,7 +18,7 @@ from kubetailor.workloads import dump_yaml
 
 __all__ = ["webhook"]
 
-_NEEDED = ("uvicorn", "prometheus_client", "cryptography")
+_SERVER = ("uvicorn", "prometheus_client", "cryptography")
 
 
 @click.group()
@@ -27,8 +27,6 @@ def webhook() -> None:
 
     By a mutating admission webhook.
     """
-    if missing := [name for name in _NEEDED if find_spec(name) is None]:
-        fail(f"{', '.join(missing)} is not installed: pip install 'kubetailor[webhook]'")
 
 
 def _secret(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, str] | None:
@@ -77,6 +75,8 @@ def serve(
     The config is read again when its file changes; one that cannot be used is refused and the old
     one stays. Logs are JSON lines on stdout.
     """
+    if missing := [name for name in _SERVER if find_spec(name) is None]:
+        fail(f"{', '.join(missing)} is not installed: pip install 'kubetailor[webhook]'")
     from kubetailor.plugins.webhook.serving import serve as run
 
     found = config_path(config)

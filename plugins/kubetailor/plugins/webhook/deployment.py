@@ -34,6 +34,8 @@ def deployment(of: Installation) -> JsonMap:
     spec = {
         "serviceAccountName": NAME,
         "automountServiceAccountToken": by_itself,
+        # Its variables would be named KUBETAILOR_*, as those that kubetailor reads.
+        "enableServiceLinks": False,
         "terminationGracePeriodSeconds": 30,
         "securityContext": {
             "runAsNonRoot": True,
@@ -48,6 +50,8 @@ def deployment(of: Installation) -> JsonMap:
                 "topologyKey": key,
                 "whenUnsatisfiable": "ScheduleAnyway",
                 "labelSelector": {"matchLabels": dict(SELECTED)},
+                # Else new pods keep apart from the old ones that a rollout takes away.
+                "matchLabelKeys": ["pod-template-hash"],
             }
             for key in ("topology.kubernetes.io/zone", "kubernetes.io/hostname")
         ],
@@ -88,8 +92,11 @@ def _container(of: Installation, by_itself: bool) -> JsonMap:
         "--certificates=/certificates",
         f"--port={_PORT}",
     ]
+    environment: JsonMap = {}
     if by_itself:
-        arguments.append(f"--self-signed={of.namespace}/{NAME}")
+        arguments.append(f"--self-signed=$(NAMESPACE)/{NAME}")
+        own = {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}
+        environment["env"] = [{"name": "NAMESPACE", "valueFrom": own}]
 
     def probe(path: str, **rest: int) -> JsonMap:
         return {"httpGet": {"path": path, "port": "https", "scheme": "HTTPS"}, **rest}
@@ -99,6 +106,7 @@ def _container(of: Installation, by_itself: bool) -> JsonMap:
         "image": of.image,
         "command": ["kubetailor"],
         "args": arguments,
+        **environment,
         "ports": [{"name": "https", "containerPort": _PORT}],
         "startupProbe": probe("/healthz", periodSeconds=1, failureThreshold=60),
         "livenessProbe": probe("/healthz", periodSeconds=10, timeoutSeconds=TIMEOUT),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from kubetailor.plugins.webhook.deployment import deployment
 from kubetailor.plugins.webhook.objects import (
@@ -24,6 +24,8 @@ from kubetailor.workloads import JsonMap
 __all__ = ["installation", "manifests"]
 
 _NOT_RUN: Final = frozenset({("", "PodTemplate"), ("flyte", "TaskTemplate")})
+_ROOT: Final = f"{NAME}-self-signed"
+_AUTHORITY: Final = f"{NAME}-authority"
 _RBAC: Final = "rbac.authorization.k8s.io"
 _POD_SECURITY: Final = {
     f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn", "audit")
@@ -79,7 +81,12 @@ def manifests(of: Installation) -> list[JsonMap]:
             of,
             "PodDisruptionBudget",
             "policy/v1",
-            spec={"minAvailable": 1, "selector": {"matchLabels": dict(SELECTED)}},
+            spec={
+                "minAvailable": 1,
+                "selector": {"matchLabels": dict(SELECTED)},
+                # One that is not ready protects nothing, and would keep its node from a drain.
+                "unhealthyPodEvictionPolicy": "AlwaysAllow",
+            },
         ),
         deployment(of),
         configuration(of),
@@ -118,19 +125,38 @@ def _bound(role: str, subject: JsonMap) -> JsonMap:
 
 
 def _certificates(of: Installation) -> Iterator[JsonMap]:
+    """A Secret to be filled, or who fills it.
+
+    The kubelet needs a minute to mount a renewed certificate, and until then the old one must be
+    good: so what signs it is an authority, which keeps its key when it is renewed itself.
+    """
     if of.certificates == "self-signed":
         # Empty: the webhook fills it. It may update this one, and create none.
         yield namespaced_object(of, "Secret", "v1", type="Opaque")
         return
-    yield namespaced_object(of, "Issuer", "cert-manager.io/v1", spec={"selfSigned": {}})
-    yield namespaced_object(
+    yield _by_cert_manager(of, "Issuer", _ROOT, selfSigned={})
+    yield _by_cert_manager(
         of,
         "Certificate",
-        "cert-manager.io/v1",
-        spec={
-            "secretName": NAME,
-            "dnsNames": of.names,
-            "issuerRef": {"kind": "Issuer", "name": NAME},
-            "privateKey": {"algorithm": "ECDSA", "size": 256, "rotationPolicy": "Always"},
-        },
+        _AUTHORITY,
+        secretName=_AUTHORITY,
+        isCA=True,
+        commonName=_AUTHORITY,
+        duration="17520h",
+        issuerRef={"kind": "Issuer", "name": _ROOT},
+        privateKey={"algorithm": "ECDSA", "size": 256, "rotationPolicy": "Never"},
     )
+    yield _by_cert_manager(of, "Issuer", NAME, ca={"secretName": _AUTHORITY})
+    yield _by_cert_manager(
+        of,
+        "Certificate",
+        NAME,
+        secretName=NAME,
+        dnsNames=of.names,
+        issuerRef={"kind": "Issuer", "name": NAME},
+        privateKey={"algorithm": "ECDSA", "size": 256, "rotationPolicy": "Always"},
+    )
+
+
+def _by_cert_manager(of: Installation, kind: str, name: str, **spec: Any) -> JsonMap:
+    return namespaced_object(of, kind, "cert-manager.io/v1", name=name, spec=spec)

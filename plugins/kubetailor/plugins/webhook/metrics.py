@@ -104,6 +104,11 @@ class Metrics:
         self._reloads = Counter(
             "kubetailor_reloads", "Configs that were read.", ("result",), registry=registry
         )
+        self._newest = Gauge(
+            "kubetailor_config_last_reload_successful",
+            "Whether the newest config is the one in use.",
+            registry=registry,
+        )
         self._config = Gauge(
             "kubetailor_config_info",
             "The config in use, by the digest of all that it may do.",
@@ -147,6 +152,7 @@ class Metrics:
     def loaded(self, tailor: Tailor) -> Tailor:
         """Count a config that is now in use, and have its steps timed."""
         self._reloads.labels("loaded").inc()
+        self._newest.set(1)
         self._config.clear()
         self._config.labels(tailor.digest).set(1)
         return self._steps.timed(tailor)
@@ -154,6 +160,7 @@ class Metrics:
     def refused(self) -> None:
         """Count a config that cannot be used."""
         self._reloads.labels("refused").inc()
+        self._newest.set(0)
 
     def certificate(self, seconds_left: Callable[[], float]) -> None:
         """Say how long the certificate is valid, whenever somebody asks."""

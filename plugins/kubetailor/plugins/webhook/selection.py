@@ -71,7 +71,9 @@ def _plural(kind: str) -> str:
     name = kind.lower()
     if name.endswith(("s", "x", "ch", "sh")):
         return f"{name}es"
-    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
+    if name.endswith("y") and name[-2:-1] not in "aeiou":
+        return f"{name[:-1]}ies"
+    return f"{name}s"
 
 
 def _webhook(of: Installation, name: str, rules: list[JsonMap], labels: list[JsonMap]) -> JsonMap:
