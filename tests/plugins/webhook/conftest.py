@@ -79,6 +79,24 @@ def retried(workload: Workload, *, times: int) -> None:
 
 
 @transformer
+def timed(workload: Workload, *, timeout: str | None) -> None:
+    """Limit the time of a task, or do not."""
+    if workload.is_task_template:
+        workload.edit("metadata")["timeout"] = timeout
+        if timeout is None:
+            del workload.edit("metadata")["timeout"]
+
+
+@transformer
+def spot(workload: Workload, *, interruptible: bool | None) -> None:
+    """Let a task be interrupted, or not, or say nothing."""
+    if workload.is_task_template:
+        workload.edit("metadata")["interruptible"] = interruptible
+        if interruptible is None:
+            del workload.edit("metadata")["interruptible"]
+
+
+@transformer
 def class_name(pod: Pod, *, field: str, name: str) -> None:
     """Set a field of the pod spec."""
     pod.set_field(field, name)

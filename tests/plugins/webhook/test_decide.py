@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +13,11 @@ import pytest
 from kubetailor.plugins.flyte.stamp import STAMP
 from kubetailor.plugins.webhook.decide import decide
 from kubetailor.plugins.webhook.decision import Decision
+from kubetailor.plugins.webhook.limits import TIME_LIMIT, Limits
 from kubetailor.plugins.webhook.marks import EXECUTION_KEYS
 from kubetailor.plugins.webhook.reviews import AdmissionReview, parse
 from kubetailor.registry.tailor import Tailor
-from kubetailor.workloads import deep_copy
+from kubetailor.workloads import Workload, deep_copy
 
 from .conftest import NAMES, again, answer_of, object_of, patch_of, patched, review_of
 
@@ -29,6 +32,10 @@ CHAIN = f"""
     steps: [{SPOT}, {LABEL}, {QUEUE}]
     enforce: [{{use: labels, with: {{set: {{cost-centre: speech}}}}}}]
 """
+CHAIN_IN_LINE = f"""{{
+    defaults: [{{use: priority_class, with: {{name: batch-low}}}}],
+    steps: [{SPOT}, {LABEL}, {QUEUE}],
+    enforce: [{{use: labels, with: {{set: {{cost-centre: speech}}}}}}]}}"""
 TASKS = [name for name in NAMES if not name.startswith("flyteworkflow")]
 
 
@@ -293,6 +300,35 @@ def test_a_forged_stamp_spares_nothing_that_is_enforced(decide_with: DecideWith)
         assert (labels["cost-centre"], labels["team"]) == ("speech", "speech")
 
 
+@pytest.mark.parametrize("name", ["pod-n0-0", "pod-n5-0-worker-0", "pytorchjob-n5-0"])
+def test_a_forged_stamp_spares_no_validation(name: str, tmp_path: Path) -> None:
+    (tmp_path / "strict_team.py").write_text(
+        "from kubetailor.registry import hookimpl\n"
+        "@hookimpl\n"
+        "def validate(workload):\n"
+        "    if workload.labels: yield 'no labels'\n"
+    )
+    file = tmp_path / "kubetailor.yaml"
+    file.write_text(
+        f"plugins: [./strict_team.py]\nphases: [admit]\nchains: {{default: {{steps: [{SPOT}]}}}}\n"
+    )
+    tailor = Tailor.find(file, environ={})
+    assert tailor is not None
+    real = decide(review_of(name), tailor)
+    assert answer_of(real)["status"]["code"] == 422
+    for digest in (real.digest, "sha256:0"):
+        review = with_stamp(review_of(name), digest=digest)
+        kind = tailor.kind_of(object_of(review))
+        assert kind is not None
+        for pod in Workload(object_of(review), kind).pods():
+            pod.peek()["tolerations"] = [{"key": "spot", "operator": "Exists"}]
+        status = answer_of(decide(review, tailor))["status"]
+        assert status["code"] == 422
+        assert "no labels (validate of plugin strict_team)" in status["message"]
+        object_of(review)["metadata"].pop("labels")
+        assert decide(review, tailor).outcome in ("unchanged", "patched")
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -332,6 +368,82 @@ def test_the_stamp_of_a_job_goes_on_to_its_pods(decide_with: DecideWith) -> None
     for replica in after["spec"]["pytorchReplicaSpecs"].values():
         assert STAMP in replica["template"]["metadata"]["annotations"]
         assert "tolerations" not in replica["template"]["spec"]
+
+
+def test_what_a_registered_chain_left_and_todays_has_no_more(tailor_of: TailorOf) -> None:
+    old = tailor_of(
+        "chains: {default: {defaults: [{use: priority_class, with: {name: old}}],"
+        "steps: [{use: tolerations, with: {add: [{key: old, operator: Exists}]}}]}}"
+    )
+    review = review_of("pod-n0-0")
+    registered = again(review, patched(review, decide(review, old)))
+    assert object_of(registered)["spec"]["priorityClassName"] == "old"
+    decision = decide(registered, tailor_of(f"chains: {{default: {CHAIN_IN_LINE}}}"))
+    after = patched(registered, decision)
+    # There is no undo here: it stays, and a warning says so. Defaults are not filled in twice.
+    keys = [toleration["key"] for toleration in after["spec"]["tolerations"]]
+    assert {"old", "spot"} <= set(keys)
+    assert after["spec"]["priorityClassName"] == "old"
+    assert after["metadata"]["labels"]["cost-centre"] == "speech"
+    (warning,) = answer_of(decision)["warnings"]
+    assert "only the older one sets is still there" in warning
+    assert json.loads(after["metadata"]["annotations"][STAMP])["digest"] == decision.digest
+    second = decide(again(registered, after), tailor_of(f"chains: {{default: {CHAIN_IN_LINE}}}"))
+    assert patch_of(second) == []
+
+
+@pytest.mark.parametrize("name", ["pod-n0-0", "pytorchjob-n5-0", "pod-n5-0-worker-0"])
+def test_an_override_that_is_not_applied_is_refused(name: str, decide_with: DecideWith) -> None:
+    review = annotated(review_of(name), kubetailor__x=1)
+    object_of(review)["metadata"]["annotations"]["kubetailor.dev/override"] = "[]"
+    status = answer_of(decide_with(review, CHAIN))["status"]
+    assert status["code"] == 422
+    assert "metadata.annotations: kubetailor.dev/override" in status["message"]
+
+
+# children --------------------------------------------------------------------------------------
+
+
+def operated(job: dict[str, Any], role: str, review: AdmissionReview) -> AdmissionReview:
+    """The review of the pod that the training operator makes of a job's replica.
+
+    training-operator, pkg/controller.v1/common/pod.go, `CreateNewPod`: the template whole, with
+    labels of its own.
+    """
+    pod = deep_copy(object_of(review))
+    template = deep_copy(job["spec"]["pytorchReplicaSpecs"][role]["template"])
+    for field in ("labels", "annotations"):
+        pod["metadata"][field] = {
+            **template["metadata"].get(field, {}),
+            **pod["metadata"].get(field, {}),
+        }
+    pod["spec"] = {**pod["spec"], **template["spec"]}
+    return again(review, pod)
+
+
+def test_a_config_that_changes_while_a_job_is_suspended_leaves_its_pods_alone(
+    tailor_of: TailorOf,
+) -> None:
+    then = tailor_of(f"chains: {{default: {CHAIN_IN_LINE}}}")
+    job = review_of("pytorchjob-n5-0")
+    made = patched(job, decide(job, then))
+    assert made["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "team-speech"
+    now = tailor_of(
+        "chains: {default: {defaults: [{use: shared_memory, with: {size_limit: 1Gi}}],"
+        "steps: [{use: tolerations, with: {add: [{key: new, operator: Exists}]}},"
+        "{use: node_selector, with: {set: {pool: new}}},"
+        "{use: env, with: {set: {NEW: '1'}}}],"
+        "enforce: [{use: labels, with: {set: {cost-centre: speech}}}]}}"
+    )
+    for role, name in (("Master", "master-0"), ("Worker", "worker-0")):
+        pod = operated(made, role, review_of(f"pod-n5-0-{name}"))
+        assert patch_of(decide(pod, then)) == []
+        decision = decide(pod, now)
+        assert (decision.outcome, decision.warnings) == ("unchanged", ())
+        text = Path(now.config.file).read_text().replace("speech", "science")
+        denied = decide(pod, tailor_of(text.partition("phases: [serialize, launch, admit]\n")[2]))
+        assert denied.outcome == "denied"
+        assert "create the parent again" in answer_of(denied)["status"]["message"]
 
 
 # children --------------------------------------------------------------------------------------
@@ -506,6 +618,65 @@ def test_an_object_of_the_wrong_form_is_denied_with_the_field(
     assert answer["status"]["code"] in (400, 422)
     assert field in answer["status"]["message"]
     assert "expected" in answer["status"]["message"]
+
+
+@pytest.mark.parametrize("depth", [50, 200, 300, 900])
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("pod-n0-0", ("spec",)),
+        ("pod-n0-0", ("metadata", "annotations")),
+        ("pod-n0-0", ("spec", "containers", 0)),
+        ("pytorchjob-n5-0", ("spec", "pytorchReplicaSpecs", "Worker", "template", "spec")),
+        ("flyteworkflow-child", ("spec", "nodes", "n0", "resources")),
+        ("flyteworkflow-child", ("inputs",)),
+    ],
+)
+def test_an_object_that_is_nested_deep_gets_an_answer(
+    name: str, path: tuple[str | int, ...], depth: int, decide_with: DecideWith
+) -> None:
+    review = review_of(name)
+    holder: Any = object_of(review)
+    for key in path:
+        holder = holder[key]
+    deep: Any = []
+    for _ in range(depth):
+        deep = {"a": [deep]} if depth < 400 else [deep]
+    holder["deep"] = deep
+    decision = decide_with(review, CHAIN)
+    assert decision.outcome in ("patched", "denied")
+    if decision.outcome == "denied":
+        status = answer_of(decision)["status"]
+        assert status["code"] in (400, 422)
+        assert any(word in status["message"] for word in ("nested", "expected")), status
+
+
+def test_a_part_that_is_too_deep_to_be_written_is_denied(decide_with: DecideWith) -> None:
+    review = review_of("flyteworkflow")
+    obj = object_of(review)
+    template = obj["tasks"][obj["spec"]["nodes"]["big"]["task"]]
+    deep: Any = []
+    for _ in range(400):
+        deep = [deep]
+    template["custom"] = {"deep": deep}
+    chain = "{steps: [{use: labels, with: {set: {a: b}}, when: {node: big}}]}"  # a copy is written
+    status = answer_of(decide_with(review, chain))["status"]
+    assert status["code"] == 400
+    assert "nested deeper" in status["message"]
+
+
+def test_a_pod_of_3_mb_is_tailored_within_the_limits(tailor_of: TailorOf) -> None:
+    tailor = tailor_of(f"chains: {{default: {CHAIN_IN_LINE}}}")
+    review = review_of("pod-n0-0")
+    container = object_of(review)["spec"]["containers"][0]
+    container["env"] += [{"name": f"V{number}", "value": "x" * 100} for number in range(24_000)]
+    body = json.dumps(review).encode()
+    assert len(body) > 3_000_000
+    start = time.process_time()
+    decision = Limits(TIME_LIMIT).run(decide, parse(body), tailor)
+    assert time.process_time() - start < TIME_LIMIT / 2
+    assert decision.outcome == "patched"
+    assert len(json.dumps(patch_of(decision))) < 10_000
 
 
 def test_no_denial_is_a_403() -> None:

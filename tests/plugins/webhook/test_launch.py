@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ from kubetailor.plugins.flyte.stamp import STAMP
 from kubetailor.plugins.flyte.tailoring import tailor_template
 from kubetailor.plugins.webhook.decide import decide
 from kubetailor.plugins.webhook.decision import Decision
+from kubetailor.plugins.webhook.limits import TIME_LIMIT, Limits
 from kubetailor.plugins.webhook.marks import EXECUTION_KEYS
-from kubetailor.plugins.webhook.reviews import AdmissionReview
+from kubetailor.plugins.webhook.reviews import AdmissionReview, parse
 from kubetailor.registry.tailor import Tailor
 
 from .conftest import again, answer_of, object_of, patch_of, patched, review_of
@@ -170,6 +172,45 @@ def test_what_is_not_known_yet_waits_for_admit(
     assert (said["done"], said["deferred"]) == (0, ["probe.said_by"])
 
 
+@pytest.mark.parametrize("where", ["branch", "array", "nested", "gate", "child"])
+def test_every_node_that_runs_a_task_is_found(
+    where: str, review: AdmissionReview, decide_with: DecideWith
+) -> None:
+    obj = object_of(review)
+    nodes = obj["spec"]["nodes"]
+    task = {"kind": "task", "task": nodes["n0"]["task"], "resources": {}}
+    own: dict[str, Any] = {**task, "id": "own"}
+    added: dict[str, dict[str, Any]] = {
+        # compiler/transformers/k8s/node.go: the nodes of a branch are beside it
+        "branch": {
+            "br": {"id": "br", "kind": "branch", "branch": {"if": {"then": "br-n0"}}},
+            "br-n0": {**task, "id": "br-n0"},
+        },
+        "array": {"arr": {"id": "arr", "kind": "array", "array": {"SubNodeSpec": own}}},
+        "nested": {
+            "arr": {
+                "id": "arr",
+                "kind": "array",
+                "array": {"SubNodeSpec": {"kind": "array", "array": {"SubNodeSpec": own}}},
+            }
+        },
+        "gate": {"g": {"id": "g", "kind": "gate", "gate": {"kind": "sleep"}}},
+        "child": {"lp": {"id": "lp", "kind": "workflow", "workflow": {"launchPlanRefId": {}}}},
+    }[where]
+    nodes |= added
+    node = {"branch": "br-n0", "array": "arr", "nested": "arr"}.get(where, "none")
+    chain = f"{{steps: [{{use: labels, with: {{set: {{found: 'yes'}}}}, when: {{node: {node}}}}}]}}"
+    after = patched(review, decide_with(review, chain))
+    found = [t for t in after["tasks"].values() if labels(t).get("found")]
+    assert len(found) == (0 if node == "none" else 1)
+    if found:
+        spec = after["spec"]["nodes"][node]
+        while "array" in spec:
+            spec = spec["array"]["SubNodeSpec"]
+        assert after["tasks"][spec["task"]] == found[0]
+        assert after["spec"]["nodes"]["n0"]["task"] == nodes["n0"]["task"]
+
+
 # after serialize -------------------------------------------------------------------------------
 
 
@@ -200,6 +241,7 @@ def test_the_same_chain_goes_on_at_the_first_deferred_step(
     review: AdmissionReview, tailor_of: TailorOf
 ) -> None:
     tailor = tailor_of(f"chains:\n  default: {CHAIN}")
+    object_of(review)["spec"]["nodes"]["big"]["resources"] = {}
     baked = registered(review, tailor)
     said = json.loads(
         object_of(baked)["tasks"][key_of(object_of(baked), "zoo.train")]["metadata"]["metadata"][
@@ -221,6 +263,22 @@ def test_the_same_chain_goes_on_at_the_first_deferred_step(
         }
 
 
+@pytest.mark.parametrize(("task", "spared"), [("zoo.train", True), (None, True), ("zoo.x", False)])
+def test_a_forged_stamp_spares_nothing_that_is_enforced(
+    task: str | None, spared: bool, review: AdmissionReview, tailor_of: TailorOf
+) -> None:
+    tailor = tailor_of(f"chains:\n  default: {CHAIN}")
+    obj = object_of(review)
+    template = obj["tasks"][key_of(obj, "zoo.train")]
+    said = {"chain": "default", "digest": decide(review, tailor).digest, "done": 99, "task": task}
+    template["metadata"]["metadata"] = {"annotations": {STAMP: json.dumps(said)}}
+    after = patched(review, decide(review, tailor))
+    found = template_at(after, "n0", inner(after))  # its node states nothing of its own
+    assert labels(found)["cost-centre"] == "speech"
+    tolerations = found.get("k8sPod", {}).get("podSpec", {}).get("tolerations", [])
+    assert (SPOT in tolerations) is not spared
+
+
 def test_a_chain_that_is_selected_no_more_is_undone(
     review: AdmissionReview, tailor_of: TailorOf
 ) -> None:
@@ -228,16 +286,6 @@ def test_a_chain_that_is_selected_no_more_is_undone(
     none = tailor_of("chains: {other: {steps: []}}\nselect: [{chain: null}]")
     after = patched(baked, decide(baked, none))
     assert after["tasks"] == object_of(review)["tasks"]
-
-
-def test_a_node_with_a_pod_of_its_own_is_left_to_admit(
-    review: AdmissionReview, decide_with: DecideWith
-) -> None:
-    obj = object_of(review)
-    obj["spec"]["nodes"]["big"]["podTemplate"] = {"pod_spec": {"containers": [{"name": "a"}]}}
-    after = patched(review, decide_with(review, CHAIN))
-    assert template_at(after, "big") == obj["tasks"][key_of(obj, "zoo.train")]
-    assert labels(template_at(after, "n0", inner(after)))["cost-centre"] == "speech"
 
 
 # what was compiled into nodes ------------------------------------------------------------------
@@ -260,16 +308,77 @@ def test_attempts_follow_the_tasks_retries(
     assert "retry" not in none["spec"]["nodes"]["big"]
 
 
-def test_a_nodes_own_gpus_are_of_the_resource_that_the_task_asks_for(
+@pytest.mark.parametrize(
+    ("old", "compiled", "new", "execution", "active"),
+    [
+        (None, None, "90s", "90s", "180s"),
+        ("3600s", "1h0m0s", "90s", "90s", "180s"),
+        ("3600s", "1h0m0s", "1.500s", "1.5s", "3s"),
+        ("3600s", "1h0m0s", None, None, None),
+        ("0s", "0s", "60s", "60s", "120s"),
+        ("3600s", None, "60s", "60s", "120s"),
+        ("60s", "2m0s", "90s", "2m0s", "4m0s"),  # its own
+        ("junk", 7, "90s", "90s", "180s"),
+    ],
+)
+def test_deadlines_follow_the_tasks_timeout(
+    old: Any,
+    compiled: Any,
+    new: str | None,
+    execution: str | None,
+    active: str | None,
+    review: AdmissionReview,
+    decide_with: DecideWith,
+) -> None:
+    obj = object_of(review)
+    node = obj["spec"]["nodes"]["n0"]
+    template = obj["tasks"][node["task"]]
+    if old is not None:
+        template["metadata"]["timeout"] = old
+    if compiled is not None:
+        node |= {"executionDeadline": compiled, "activeDeadline": {"2m0s": "4m0s"}.get(compiled)}
+        if compiled == "1h0m0s":
+            node["activeDeadline"] = "2h0m0s"
+    chain = f"{{steps: [{{use: probe.timed, with: {{timeout: {json.dumps(new)}}}}}]}}"
+    after = patched(review, decide_with(review, chain))["spec"]["nodes"]["n0"]
+    assert (after.get("executionDeadline"), after.get("activeDeadline")) == (execution, active)
+
+
+@pytest.mark.parametrize(
+    ("task", "compiled", "new", "expected"),
+    [
+        (None, None, True, True),
+        (True, True, False, False),
+        (True, True, None, None),
+        (None, None, False, False),
+        (True, False, None, False),  # its own
+    ],
+)
+def test_a_node_is_interruptible_as_its_task_is(
+    task: bool | None,
+    compiled: bool | None,
+    new: bool | None,
+    expected: bool | None,
+    review: AdmissionReview,
+    decide_with: DecideWith,
+) -> None:
+    obj = object_of(review)
+    node = obj["spec"]["nodes"]["n0"]
+    for holder, value in ((obj["tasks"][node["task"]]["metadata"], task), (node, compiled)):
+        if value is not None:
+            holder["interruptible"] = value
+    chain = f"{{steps: [{{use: probe.spot, with: {{interruptible: {json.dumps(new)}}}}}]}}"
+    after = patched(review, decide_with(review, chain))["spec"]["nodes"]["n0"]
+    assert after.get("interruptible") is expected
+
+
+def test_a_task_of_which_nothing_compiled_changes_leaves_its_nodes_alone(
     review: AdmissionReview, decide_with: DecideWith
 ) -> None:
-    rest = "accelerators: {slice: {resource: nvidia.com/mig-1g.10gb}}"
-    chain = "{steps: [{use: gpu, with: {type: slice, count: 1}, when: {task: zoo.train}}]}"
-    after = patched(review, decide_with(review, chain, rest))
-    assert after["spec"]["nodes"]["big"]["resources"] == {
-        "limits": {"nvidia.com/mig-1g.10gb": "4"},
-        "requests": {"nvidia.com/mig-1g.10gb": "4"},
-    }
+    before = object_of(review)
+    after = patched(review, decide_with(review, "{enforce: [{use: labels, with: {set: {a: b}}}]}"))
+    assert after["spec"] == before["spec"]
+    assert after["subWorkflows"] == before["subWorkflows"]
 
 
 # the execution's metadata ----------------------------------------------------------------------
@@ -297,6 +406,25 @@ def test_without_any_nothing_is_written(review: AdmissionReview, decide_with: De
     metadata["annotations"] = {EXECUTION_KEYS: '{"labels":["team"]}'}
     after = patched(review, decide_with(review, "{steps: []}"))
     assert EXECUTION_KEYS not in after["metadata"].get("annotations", {})
+
+
+def test_an_execution_of_3_mb_is_tailored_within_the_limits(
+    review: AdmissionReview, tailor_of: TailorOf
+) -> None:
+    tailor = tailor_of(f"chains:\n  default: {CHAIN}")
+    obj = object_of(review)
+    node, template = obj["spec"]["nodes"]["n0"], obj["tasks"][obj["spec"]["nodes"]["n0"]["task"]]
+    for number in range(2200):
+        key = f"task {number}"
+        obj["tasks"][key] = {**template, "id": {**template["id"], "name": f"zoo.t{number}"}}
+        obj["spec"]["nodes"][f"m{number}"] = {**node, "id": f"m{number}", "task": key}
+    body = json.dumps(review).encode()
+    assert len(body) > 3_000_000
+    start = time.process_time()
+    decision = Limits(TIME_LIMIT).run(decide, parse(body), tailor)
+    assert time.process_time() - start < TIME_LIMIT
+    assert decision.outcome == "patched"
+    assert decision.operations >= 2200
 
 
 # what cannot be done ---------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import re
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -253,6 +254,25 @@ def test_a_transformer_that_hangs_is_ended_and_named(use: str, path: Path) -> No
     live(path, test, time_limit=0.2)
 
 
+def test_a_time_limit_outside_of_any_step_is_a_decision_too(
+    path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    def endless(*_: Any) -> None:
+        while True:
+            pass
+
+    monkeypatch.setattr(server, "decide", endless)
+
+    async def test(client: Client) -> None:
+        response = await client.mutate(review_of("pod-n0-0"))
+        assert (response["allowed"], response["status"]["code"]) == (False, 504)
+
+    metrics = live(path, test, time_limit=0.1).text().decode()
+    assert 'kubetailor_decisions_total{chain="",kind="Pod",outcome="denied"} 1.0' in metrics
+    (line,) = [line for line in lines(capfdbinary) if line["event"] == "decision"]
+    assert "longer than 0.1 s" in line["reason"]
+
+
 def test_the_time_limit_does_not_ring_later(path: Path) -> None:
     async def test(client: Client) -> None:
         assert await client.said() == "a"
@@ -326,6 +346,13 @@ def test_a_config_is_replaced_under_load_and_no_request_is_lost(path: Path) -> N
     assert metrics.count("kubetailor_config_info{") == 1
 
 
+async def newest_in_use(client: Client) -> bool:
+    """What alerts read."""
+    _, text = await client.request("GET", "/metrics")
+    (line,) = re.findall(rb"^kubetailor_config_last_reload_successful (.*)$", text, re.MULTILINE)
+    return float(line) == 1
+
+
 def test_a_broken_config_is_refused_and_the_old_one_stays(
     path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -341,6 +368,7 @@ def test_a_broken_config_is_refused_and_the_old_one_stays(
             await until(refused)
             assert await client.said() == "a"
             assert (await client.request("GET", "/readyz"))[0] == 200
+            assert await newest_in_use(client) is False
         path.unlink()
         await asyncio.sleep(0.1)
         assert await client.said() == "a"
@@ -350,6 +378,7 @@ def test_a_broken_config_is_refused_and_the_old_one_stays(
             return await client.said() == "b"
 
         await until(back)
+        assert await newest_in_use(client) is True
 
     metrics = live(path, test).text().decode()
     assert 'kubetailor_reloads_total{result="refused"} 5.0' in metrics

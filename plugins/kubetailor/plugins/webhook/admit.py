@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -15,6 +14,7 @@ from kubetailor.plugins.webhook.marks import (
     execution_keys,
     find_stamp,
     kept_as_they_were,
+    refuse_override,
     stamped,
 )
 from kubetailor.plugins.webhook.reviews import (
@@ -53,6 +53,7 @@ class Admission:
         """Select the chain, run what is left of it, and say what came out."""
         chain: Chain | None = None
         try:
+            refuse_override(self.obj)
             self.known = known_of(self.workload, self.request.get("namespace"))
             self.task = self.tailor.task("admit", **self.known)
             chain = self.tailor.chain_of(self.task, self.workload)
@@ -79,11 +80,12 @@ class Admission:
             text = stamp.text if stamp else None
         if (self.kind.group, self.kind.name) == _POD:
             after = rederived(self.obj, after)
-        if any(self._steps()):
+        steps = self._steps()
+        if steps:
             text = self._new_stamp(chain)
         if text is not None:
             after = stamped(after, self.kind, text)
-        return self._patched(chain, after)
+        return self._patched(chain, after, steps)
 
     # what is left to do ------------------------------------------------------------------------
 
@@ -145,7 +147,7 @@ class Admission:
         self._noted(result)
         if found := view.kept(result):
             return self._deny(422, _missing(found, self.workload), chain)
-        return self._patched(chain, self.obj)
+        return self._patched(chain, self.obj, ())
 
     # what is said ------------------------------------------------------------------------------
 
@@ -154,9 +156,8 @@ class Admission:
         task, version = self.known.get("task"), self.known.get("version")
         return stamp_of(done, chain, task, version)
 
-    def _patched(self, chain: Chain, after: JsonMap) -> Decision:
+    def _patched(self, chain: Chain, after: JsonMap, steps: tuple[str, ...]) -> Decision:
         patch = json_patch(self.obj, after)
-        steps = tuple(dict.fromkeys(self._steps()))
         response = allowed(
             self.request["uid"],
             patch=patch,
@@ -166,13 +167,15 @@ class Admission:
         outcome: Outcome = "patched" if patch else "unchanged"
         return replace(self._said(response, outcome, "", chain, steps), operations=len(patch))
 
-    def _steps(self) -> Iterator[str]:
-        """The steps that changed something that is kept."""
+    def _steps(self) -> tuple[str, ...]:
+        """The steps that changed something that is kept, each once."""
+        found: dict[str, None] = {}
         for result in self.results:
             if self.view is None:
-                yield from (step.name for _, step, _ in result.versions())
+                found.update((step.name, None) for _, step, _ in result.versions())
             else:
-                yield from (change.step for change in self.view.kept(result))
+                found.update(dict.fromkeys(self.view.steps(result)))
+        return tuple(found)
 
     def _deny(self, code: int, message: str, chain: Chain | None) -> Decision:
         if chain is not None:

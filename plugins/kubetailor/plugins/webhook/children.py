@@ -7,6 +7,7 @@ without the steps that choose a queue, or an accelerator that Kueue has chosen a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -46,6 +47,16 @@ class ChildView:
     def kept(self, result: Result) -> list[Change]:
         """The changes of a run that are not of the copy, which is thrown away."""
         return [change for change in result.changes() if not change.field.startswith(_BESIDE)]
+
+    def steps(self, result: Result) -> Iterator[str]:
+        """The steps of a run that changed something other than the copy."""
+        for before, step, after in result.versions():
+            if any(
+                before.get(key) is not after.get(key)
+                for key in {**before, **after}
+                if key != _BESIDE
+            ):
+                yield step.name
 
     def written(self, after: JsonMap) -> JsonMap:
         """What is kept of a run's result."""

@@ -7,7 +7,7 @@ from kubetailor.plugins.webhook.decision import Decision, denial
 from kubetailor.plugins.webhook.launch import Launch, is_execution
 from kubetailor.plugins.webhook.reviews import AdmissionRequest, AdmissionReview, allowed
 from kubetailor.registry.tailor import Tailor
-from kubetailor.workloads import KubetailorError
+from kubetailor.workloads import InvalidObjectError, KubetailorError
 
 __all__ = ["decide"]
 
@@ -19,7 +19,14 @@ def decide(review: AdmissionReview, tailor: Tailor) -> Decision:
         review: the review; it is not changed.
         tailor: the config in use.
     """
-    request = review["request"]
+    try:
+        return _decide(review["request"], tailor)
+    except RecursionError:
+        error = InvalidObjectError("the object is nested deeper than can be read")
+        return denial(review["request"], error, 400)
+
+
+def _decide(request: AdmissionRequest, tailor: Tailor) -> Decision:
     obj = request.get("object")
     if reason := _not_ours(request):
         return _ignored(request, reason)

@@ -9,13 +9,38 @@ from kubetailor.plugins.webhook.reviews import AdmissionRequest, AdmissionRespon
 from kubetailor.workloads import JsonMap, Kind, KubetailorError
 from kubetailor.workloads.form import check_form
 
-__all__ = ["Decision", "Outcome", "TimeLimitError", "denial", "explained"]
+__all__ = [
+    "Decision",
+    "LimitError",
+    "MemoryLimitError",
+    "Outcome",
+    "TimeLimitError",
+    "denial",
+    "explained",
+]
 
 Outcome: TypeAlias = Literal["ignored", "unchanged", "patched", "denied"]
 
 
-class TimeLimitError(Exception):
+class LimitError(Exception):
+    """A chain that took too much of something.
+
+    Attributes:
+        code: the HTTP code of the answer. FlytePropeller tries again on it, as it may have been
+            another object's fault.
+    """
+
+    code: int = 500
+
+
+class TimeLimitError(LimitError):
     """A chain that took too long; the host raises it inside of the chain."""
+
+    code = 504
+
+
+class MemoryLimitError(LimitError):
+    """A chain that needed too much memory."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +77,7 @@ class Decision:
 def explained(error: Exception, obj: JsonMap, kind: Kind) -> tuple[int, str] | None:
     """The HTTP code and the message of a denial; None if the fault is ours.
 
-    FlytePropeller takes 400 and 422 as final, and tries again on 504.
+    FlytePropeller takes 400 and 422 as final, and tries again on 500 and 504.
 
     Args:
         error: what was raised while the object was tailored.
@@ -60,8 +85,12 @@ def explained(error: Exception, obj: JsonMap, kind: Kind) -> tuple[int, str] | N
         kind: its row.
     """
     cause = error.__cause__ or error
-    if isinstance(cause, TimeLimitError):
-        return 504, str(error)
+    if isinstance(cause, LimitError):
+        return cause.code, str(error)
+    if isinstance(cause, MemoryError):
+        if error is cause:
+            return None  # the host knows what the limit is
+        return MemoryLimitError.code, str(error)
     if not isinstance(cause, KubetailorError):
         try:
             # Nothing checks the form of an object before it is read: that may be why it failed.

@@ -8,29 +8,28 @@ is undone first.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Final
 
-from kubetailor.plugins.flyte.stamp import STAMP, stamp_of
-from kubetailor.plugins.flyte.stamp import stamped as stamped_template
-from kubetailor.plugins.flyte.undo import undo
+from kubetailor.plugins.flyte.stamp import STAMP
+from kubetailor.plugins.flyte.undo import TASK_PLACE
 from kubetailor.plugins.webhook.decision import Decision, explained
 from kubetailor.plugins.webhook.engine import Node, follow, task_nodes
 from kubetailor.plugins.webhook.identity import FLYTE_GROUP, known_of_execution
-from kubetailor.plugins.webhook.marks import EXECUTION_KEYS, keys_text, read_stamp
+from kubetailor.plugins.webhook.marks import EXECUTION_KEYS, keys_text, refuse_override
+from kubetailor.plugins.webhook.pairs import Pair, tailor_pair
 from kubetailor.plugins.webhook.reviews import AdmissionRequest, allowed, denied
-from kubetailor.registry import Chain, DeferError, Result, TaskContext
+from kubetailor.registry import DeferError, TaskContext
 from kubetailor.registry.context import known_of_template
 from kubetailor.registry.tailor import Tailor
-from kubetailor.workloads import Draft, JsonMap, Workload, json_patch, same
+from kubetailor.workloads import Draft, InvalidObjectError, JsonMap, json_patch, same
 from kubetailor.workloads.metadata import FLYTE_LABELS, MapName
 
 __all__ = ["Launch", "is_execution"]
 
 _OURS: Final = "kubetailor.dev/"
-_OVERRIDE: Final = f"{_OURS}override"
 _TEMPLATE: Final = ("flyte", "TaskTemplate")
-_STAMP_PLACE: Final = ("metadata", "metadata", "annotations", STAMP)
 
 
 def is_execution(obj: JsonMap) -> bool:
@@ -57,12 +56,12 @@ class Launch:
     def decision(self) -> Decision:
         """Tailor every task of the execution, and say what came out."""
         try:
-            self._refuse_override()
+            refuse_override(self._obj)
             after = self._marked(self._tailored())
+        except InvalidObjectError as error:
+            return self._denied(422, f"kubetailor: {error}")
         except _Denied as error:
-            message = f"kubetailor: {error}"
-            response = denied(self._request["uid"], error.code, message)
-            return self._said(Decision(response, "denied", message))
+            return self._denied(error.code, f"kubetailor: {error}")
         patch = json_patch(self._obj, after)
         audit = {"chain": ",".join(self._chains), "digest": ",".join(self._chains.values())}
         response = allowed(
@@ -83,6 +82,10 @@ class Launch:
             )
         )
 
+    def _denied(self, code: int, message: str) -> Decision:
+        response = denied(self._request["uid"], code, message, warnings=self._warnings)
+        return self._said(Decision(response, "denied", message))
+
     def _said(self, decision: Decision) -> Decision:
         return replace(
             decision,
@@ -93,15 +96,6 @@ class Launch:
             undecided=self._undecided,
             known=self._known,
         )
-
-    def _refuse_override(self) -> None:
-        """An override that is not applied must not be taken for one that is."""
-        if self._read(("metadata", "annotations", _OVERRIDE)) is not None:
-            raise _Denied(
-                422,
-                f"metadata.annotations: {_OVERRIDE} asks for an override, and this version of the "
-                "webhook applies none",
-            )
 
     def _task(self, template: JsonMap, node: Node) -> TaskContext:
         # The execution's project and domain, not those that the template is registered in.
@@ -128,60 +122,52 @@ class Launch:
         """One template for the nodes of a task, or as many as come out different."""
         versions: list[tuple[str, JsonMap]] = []
         for node in nodes:
-            after = self._pair(template, node)
-            own = next((name for name, other in versions if same(other, after)), None)
+            pair = self._pair(template, node)
+            after = template if _alike(template, pair.template) else pair.template
+            own = next((name for name, other in versions if _alike(other, after)), None)
             if own is None:
-                own = f"{key} copy:{len(versions)}" if versions else key
+                own = self._free_key(key, len(versions))
                 versions.append((own, after))
-                if after is not template:
+                if after is not template or own != key:
                     draft.put(("tasks", own), after)
-                elif versions[1:]:
-                    draft.put(("tasks", own), template)
             if own != key:
                 draft.edit(node.path)["task"] = own
-            follow(draft, node, template, after, self._kind)
+            for name, value in pair.spec.items():
+                if value is None:
+                    draft.drop((*node.path, name))
+                else:
+                    draft.put((*node.path, name), value)
+            follow(draft, node, template, after)
 
-    def _pair(self, template: JsonMap, node: Node) -> JsonMap:
-        """The template as a node is to have it."""
+    def _free_key(self, key: str, number: int) -> str:
+        """A key of `tasks` for another version of a template; the engine takes any text."""
+        if not number:
+            return key
+        tasks: JsonMap = self._obj["tasks"]
+        names = (f"{key} copy:{count}" for count in itertools.count(number))
+        return next(name for name in names if name not in tasks)
+
+    def _pair(self, template: JsonMap, node: Node) -> Pair:
+        """What the chain makes of a template at a node."""
         task = self._task(template, node)
         what = f"task {task.task} at node {node.id}: "
         try:
-            return self._after(template, node, task, what)
+            pair = tailor_pair(self._tailor, template, node.spec, self._kind, task)
         except DeferError as unknown:
             self._warnings.append(f"{what}`select` needs {unknown.field}, which is not known yet")
-            return template
+            return Pair(template, {})
         except Exception as error:
             denial = explained(error, template, self._kind)
             if denial is None:
                 raise
             raise _Denied(denial[0], what + denial[1]) from error
-
-    def _after(self, template: JsonMap, node: Node, task: TaskContext, what: str) -> JsonMap:
-        chain = self._tailor.chain_of(task, Workload(template, self._kind))
-        stamp = read_stamp(Draft(template).get(_STAMP_PLACE))
-        author, start = template, 0
-        if stamp is not None and chain is not None and stamp.digest == chain.digest:
-            start = stamp.done
-        else:
-            author, undone = undo(template)
-            self._warnings += [what + warning for warning in undone]
-        if chain is None or node.has_pod_template:
-            # A node's own pod is written by its author, and tailored when it is made.
-            return author
-        self._chains[chain.name] = chain.digest
-        result = chain.run(author, self._kind, task, start=start)
-        return self._stamped(result, chain, task, author, what)
-
-    def _stamped(
-        self, result: Result, chain: Chain, task: TaskContext, author: JsonMap, what: str
-    ) -> JsonMap:
-        self._warnings += [f"{what}{warning}" for warning in result.warnings]
-        self._undecided += result.undecided
-        self._steps.update(dict.fromkeys(step.name for _, step, _ in result.versions()))
-        if result.until is None and same(author, result.after):
-            return author
-        text = stamp_of(result, chain, task.task, task.version)
-        return stamped_template(result.after, text)
+        self._warnings += [what + warning for warning in pair.warnings]
+        if pair.chain is not None and pair.result is not None:
+            self._chains[pair.chain.name] = pair.chain.digest
+            self._warnings += [f"{what}{warning}" for warning in pair.result.warnings]
+            self._undecided += pair.result.undecided
+            self._steps.update(dict.fromkeys(step.name for _, step, _ in pair.result.versions()))
+        return pair
 
     # the execution's own metadata --------------------------------------------------------------
 
@@ -207,6 +193,22 @@ class Launch:
         elif draft.get(("metadata", "annotations", EXECUTION_KEYS)) != keys_text(keys):
             draft.edit(("metadata", "annotations"))[EXECUTION_KEYS] = keys_text(keys)
         return draft.checkpoint()
+
+
+def _alike(one: JsonMap, other: JsonMap) -> bool:
+    """Whether two versions of a template are the same but for the way back, which none needs now.
+
+    Where a chain goes on it is still there; where one began anew it is not.
+    """
+    return same(one, other) or same(_without_way_back(one), _without_way_back(other))
+
+
+def _without_way_back(template: JsonMap) -> JsonMap:
+    draft = Draft(template)
+    draft.drop(TASK_PLACE)
+    if draft.get(TASK_PLACE[:1]) == {}:
+        draft.drop(TASK_PLACE[:1])
+    return draft.root
 
 
 class _Denied(Exception):

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kubetailor.plugins.flyte.stamp import STAMP
-from kubetailor.workloads import JsonMap, Kind, Pod, Workload
+from kubetailor.workloads import Draft, InvalidObjectError, JsonMap, Kind, Pod, Workload
 from kubetailor.workloads.metadata import MapName
 
 __all__ = [
     "EXECUTION_KEYS",
+    "OVERRIDE",
     "Keys",
     "Stamp",
     "execution_keys",
@@ -24,12 +25,16 @@ __all__ = [
     "keys_text",
     "places",
     "read_stamp",
+    "refuse_override",
     "stamped",
 ]
 
 EXECUTION_KEYS: Final = "kubetailor.dev/execution-keys"
 """The annotation in which `launch` names the execution's labels and annotations:
 ``{"labels": [...], "annotations": [...]}``."""
+
+OVERRIDE: Final = "kubetailor.dev/override"
+"""The annotation by which an execution asks for an override."""
 
 Keys = dict[MapName, frozenset[str]]
 
@@ -59,6 +64,19 @@ class Stamp:
         return all(
             theirs is None or known.get(field) is None or known[field] == theirs
             for field, theirs in (("task", self.task), ("version", self.version))
+        )
+
+
+def refuse_override(obj: JsonMap) -> None:
+    """An override that is not applied must not be taken for one that is.
+
+    Raises:
+        InvalidObjectError: the object asks for one.
+    """
+    if Draft(obj).get(("metadata", "annotations", OVERRIDE)) is not None:
+        raise InvalidObjectError(
+            f"{OVERRIDE} asks for an override, and this version of the webhook applies none",
+            field="metadata.annotations",
         )
 
 

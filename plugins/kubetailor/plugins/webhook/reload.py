@@ -72,6 +72,9 @@ class ConfigInUse:
             tailor = await loop.run_in_executor(None, load_tailor, self.path)
         except (KubetailorError, OSError) as error:
             self._refuse(str(error))
+        except MemoryError:  # of a chain that runs meanwhile, and may be over by now
+            self._state = object()
+            self._refuse("there was not enough memory; it is read again")
         except Exception as error:  # a plugin's code; the old config still works
             self._refuse(f"{type(error).__name__}: {error}")
         else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from typing_extensions import NotRequired, Required, TypedDict
@@ -32,18 +33,36 @@ API_VERSION: Final = "admission.k8s.io/v1"
 _KIND: Final = "AdmissionReview"
 
 
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number that JSON has")
+
+
 def _dump(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
+_loads: Callable[[bytes], Any]
+_dumps: Callable[[Any], bytes]
 try:
     import orjson
 except ImportError:  # the extra `webhook` brings it; without it everything is only slower
-    _loads: Callable[[bytes], Any] = json.loads
-    dump: Callable[[Any], bytes] = _dump
+    _loads, _dumps = partial(json.loads, parse_constant=_no_number), _dump
 else:
-    _loads = orjson.loads
-    dump = orjson.dumps
+    _loads, _dumps = orjson.loads, orjson.dumps
+
+
+def dump(value: Any) -> bytes:
+    """JSON text in UTF-8.
+
+    Raises:
+        RecursionError: it is nested too deep.
+    """
+    try:
+        return _dumps(value)
+    except TypeError as error:
+        if "Recursion limit" in str(error):
+            raise RecursionError(str(error)) from None
+        raise
 
 
 class MalformedReviewError(ValueError):
@@ -228,7 +247,12 @@ def denied(uid: str, code: int, message: str, *, warnings: Sequence[str] = ()) -
 # k8s.io/apimachinery, pkg/apis/meta/v1 StatusReason. FlytePropeller fails a task at once on 400 and
 # 422, and tries again on all else (flytepropeller,
 # pkg/controller/nodes/task/k8s/plugin_manager.go).
-_REASONS: Mapping[int, str] = {400: "BadRequest", 422: "Invalid", 504: "Timeout"}
+_REASONS: Mapping[int, str] = {
+    400: "BadRequest",
+    422: "Invalid",
+    500: "InternalError",
+    504: "Timeout",
+}
 
 
 def _shown(warnings: Sequence[str]) -> list[str]:

@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final, TypeAlias
 
 from kubetailor.plugins.webhook.decide import decide
-from kubetailor.plugins.webhook.decision import TimeLimitError
-from kubetailor.plugins.webhook.limits import TIME_LIMIT, TimeLimit
+from kubetailor.plugins.webhook.decision import Decision, LimitError
+from kubetailor.plugins.webhook.limits import TIME_LIMIT, Limits
 from kubetailor.plugins.webhook.logs import log, log_decision
 from kubetailor.plugins.webhook.metrics import CONTENT_TYPE, Metrics
 from kubetailor.plugins.webhook.reload import ConfigInUse, watch
@@ -77,7 +77,7 @@ class App:
         """
         self.config: ConfigInUse = config
         self.metrics: Metrics = metrics
-        self._limit = TimeLimit(time_limit)
+        self._limits = Limits(time_limit)
         self._poll = poll
         self._refresh = (config.refresh, *refresh)
         self._pages: Mapping[str, Callable[[], tuple[int, bytes, bytes]]] = {
@@ -144,9 +144,10 @@ class App:
         except MalformedReviewError as error:
             raise _Refused(400, str(error)) from None
         try:
-            decision = self._limit.run(decide, review, tailor)
-        except TimeLimitError as error:
-            return dump(answer(denied(review["request"]["uid"], 504, str(error))))
+            decision = self._limits.run(decide, review, tailor)
+        except LimitError as error:
+            response = denied(review["request"]["uid"], error.code, str(error))
+            decision = Decision(response, "denied", str(error))
         except Exception as error:
             # Ours to mend. The API server takes it for a failed call, and `failurePolicy` decides.
             log("error", "failed", uid=review["request"]["uid"], reason=_place(error))

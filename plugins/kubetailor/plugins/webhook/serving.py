@@ -10,6 +10,7 @@ import uvicorn
 
 from kubetailor.plugins.webhook.certificates import CertificateFiles
 from kubetailor.plugins.webhook.cluster import ApiServer
+from kubetailor.plugins.webhook.ending import Server
 from kubetailor.plugins.webhook.logs import use_json
 from kubetailor.plugins.webhook.metrics import Metrics
 from kubetailor.plugins.webhook.reload import ConfigInUse, throttled
@@ -23,7 +24,7 @@ _KEEP_ALIVE: Final = 120
 """Longer than the API server keeps an idle connection (90 s), so that it never writes on one that
 is just being closed."""
 
-_GRACE: Final = 20
+_GRACE: Final = 15
 _SECRET_SECONDS: Final = 60.0
 
 
@@ -76,4 +77,4 @@ def serve(
         raise KubetailorError(f"{files.certificate}, {files.key}: {error}") from error
     assert settings.ssl is not None
     files.use_in(settings.ssl)
-    uvicorn.Server(settings).run()
+    Server(settings).run()

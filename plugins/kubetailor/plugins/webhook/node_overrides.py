@@ -1,0 +1,267 @@
+"""What a node says otherwise than its task: Flyte's `with_overrides`, compiled into the node.
+
+FlytePropeller lays it over the task when it makes the pod: the pod template first, then resources
+and image of the primary container, and each extended resource (flyteplugins,
+flytek8s/pod_helper.go, `BuildRawPod` and `ApplyFlytePodConfiguration`). A chain is to see the task
+as it will be, so it is laid over the template here too. Afterwards whatever no step has changed
+stays where it was, on the node; what one has changed is in the template, and goes from the node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kubetailor.plugins.flyte.tailoring import POD_PLACE, with_pod
+from kubetailor.plugins.flyte.undo import undo
+from kubetailor.workloads import CannotChangeError, Draft, JsonMap, Kind, Workload, same
+from kubetailor.workloads.container import Container
+from kubetailor.workloads.form import check_form
+from kubetailor.workloads.quantity import is_extended_resource
+from kubetailor.workloads.task_template import GPU_ALIAS
+
+__all__ = ["NodeOverrides"]
+
+_EXTENDED: Final = "extendedResources"
+_ACCELERATOR: Final = "gpuAccelerator"
+_EXTENDED_KINDS: Final = (_ACCELERATOR, "sharedMemory")
+_PARTS: Final = ("requests", "limits")
+_POD_FIELDS: Final[Mapping[str, str]] = {
+    "metadata": "metadata",
+    "pod_spec": "podSpec",
+    "primary_container_name": "primaryContainerName",
+}
+"""A node's `podTemplate` is written by encoding/json, all else by protobuf."""
+
+Spec = dict[str, Any]
+"""Fields of a node -> their new values; None takes a field off."""
+
+
+@dataclass(frozen=True)
+class NodeOverrides:
+    """What one node says otherwise than its task.
+
+    Attributes:
+        resources: requests and limits of the primary container, by their full names.
+        extended: `gpuAccelerator` and `sharedMemory`, those that it states.
+        image: the image of the primary container, or None.
+        pod: flyteidl.core.K8sPod in JSON form, as its author wrote it, or None.
+        warnings: what was found when the pod was put back to what the author wrote.
+    """
+
+    resources: Mapping[str, JsonMap]
+    extended: JsonMap
+    image: str | None
+    pod: JsonMap | None
+    warnings: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, spec: JsonMap) -> NodeOverrides | None:
+        """What a node states, or None.
+
+        Args:
+            spec: the node of the FlyteWorkflow.
+
+        Raises:
+            InvalidObjectError: the way back in its pod template cannot be read.
+        """
+        stated = _map(spec.get("resources"))
+        resources = {part: _map(stated[part]) for part in _PARTS if _map(stated.get(part))}
+        extended = {
+            name: value
+            for name, value in _map(spec.get(_EXTENDED)).items()
+            if name in _EXTENDED_KINDS and isinstance(value, dict)
+        }
+        image = spec.get("containerImage")
+        image = image if isinstance(image, str) and image else None
+        pod, warnings = _pod(_map(spec.get("podTemplate")))
+        if not (resources or extended or image or pod):
+            return None
+        return cls(resources, extended, image, pod, warnings)
+
+    @property
+    def accelerator(self) -> bool:
+        """Whether it names an accelerator."""
+        return _ACCELERATOR in self.extended
+
+    @property
+    def devices(self) -> int | None:
+        """How many GPUs it asks for, or None."""
+        for part in reversed(_PARTS):
+            for name, number in self.resources.get(part, {}).items():
+                if is_extended_resource(name) and str(number).isdecimal():
+                    return int(number)
+        return None
+
+    def base(self, template: JsonMap, kind: Kind) -> JsonMap:
+        """A task template with the node's pod in the place of its own.
+
+        Raises:
+            InvalidObjectError: the pod is of another form than pods are.
+        """
+        if self.pod is None:
+            return template
+        found = with_pod(template, self.pod)
+        check_form(found, kind)
+        return found
+
+    def pod_back(self, spec: JsonMap) -> Spec:
+        """The node's own pod template as its author wrote it, if it is not that already."""
+        if self.pod is None:
+            return {}
+        written = _map(spec.get("podTemplate"))
+        own = {name: self.pod[ours] for name, ours in _POD_FIELDS.items() if ours in self.pod}
+        return {} if same({**written, **own}, written) else {"podTemplate": {**written, **own}}
+
+    def laid_over(
+        self, base: JsonMap, kind: Kind, *, moved: frozenset[str] = frozenset()
+    ) -> JsonMap:
+        """A task template as FlytePropeller will run it at this node.
+
+        Args:
+            base: the template, with the node's pod.
+            kind: the row of task templates.
+            moved: resources that the chain has put others in place of.
+        """
+        workload = Workload(base, kind)
+        for lay in (self._lay_resources, self._lay_image):
+            before = workload.commit()
+            try:
+                if primary := _primary(workload):
+                    lay(primary, moved)
+                workload.commit()
+            except CannotChangeError:  # the plugin of its type does not read it
+                workload.reset(before)
+        draft = Draft(workload.commit())
+        for name, value in self.extended.items():
+            if not same(draft.get((_EXTENDED, name)), value):
+                draft.put((_EXTENDED, name), value)
+        return draft.checkpoint()
+
+    def _lay_resources(self, primary: Container, moved: frozenset[str]) -> None:
+        for part, values in self.resources.items():
+            for name, value in values.items():
+                if name in moved or same(_by_full_name(primary, part).get(name), value):
+                    continue
+                entries = primary.edit("resources", part)
+                entries.pop(GPU_ALIAS.get(name), None)
+                entries[name] = value
+
+    def _lay_image(self, primary: Container, _: frozenset[str]) -> None:
+        if self.image is not None:
+            primary.set_image(self.image)
+
+    def once_more(self, over: JsonMap, after: JsonMap, kind: Kind) -> JsonMap:
+        """A task template on which what the node states holds again, whatever `steps` wrote there.
+
+        Args:
+            over: what the steps were given.
+            after: what they made of it.
+            kind: the row of task templates.
+        """
+        was, now = (_primary(Workload(template, kind)) for template in (over, after))
+        gone: frozenset[str] = frozenset()
+        if was and now and any(map(is_extended_resource, now.resource_names - was.resource_names)):
+            gone = frozenset(was.resource_names - now.resource_names)
+        return self.laid_over(after, kind, moved=gone)
+
+    def taken_off(
+        self, base: JsonMap, over: JsonMap, after: JsonMap, kind: Kind
+    ) -> tuple[JsonMap, Spec]:
+        """The template for this node, and the fields of the node that change.
+
+        Args:
+            base: the template as its author wrote it, with the node's pod.
+            over: the same with the rest of the node laid over it.
+            after: what the chain made of that.
+            kind: the row of task templates.
+        """
+        spec: Spec = {}
+        workload = Workload(after, kind)
+        own, was, now = (_primary(Workload(t, kind)) for t in (base, over, after))
+        mine = _primary(workload)
+        if own and was and now and mine:
+            self._resources_back(own, was, now, mine, spec)
+            if self.image is not None and was.image != now.image:
+                spec["containerImage"] = None
+            elif self.image is not None:
+                mine.set_field("image", own.image)
+        draft = Draft(workload.commit())
+        kept = dict(self.extended)
+        for name in self.extended:
+            path = (_EXTENDED, name)
+            if not same(Draft(over).get(path), draft.get(path)):
+                del kept[name]
+            elif (value := Draft(base).get(path)) is not None:
+                draft.put(path, value)
+            else:
+                draft.drop(path)
+        if draft.get((_EXTENDED,)) == {} and _EXTENDED not in base:
+            draft.drop((_EXTENDED,))
+        if kept != self.extended:
+            spec[_EXTENDED] = kept or None
+        if self.pod is not None:
+            spec["podTemplate"] = None
+        return draft.checkpoint(), spec
+
+    def _resources_back(
+        self, own: Container, was: Container, now: Container, mine: Container, spec: Spec
+    ) -> None:
+        """What the chain left as it was is the author's again, and stays on the node."""
+        found, changed = own.resources, set[tuple[str, str]]()
+        for part in _PARTS:
+            old, new = _by_full_name(was, part), _by_full_name(now, part)
+            for name in {**old, **new}:
+                if same(old.get(name), new.get(name)):
+                    continue
+                changed.add((part, name))
+                values = found.setdefault(part, {})
+                values.pop(GPU_ALIAS.get(name), None)
+                values.pop(name, None)
+                if name in new:
+                    values[name] = new[name]
+        for part in _PARTS:
+            if part in found and not found[part] and part not in own.resources:
+                del found[part]
+        if not same(found, now.resources):
+            if not found and "resources" not in own.edit():
+                mine.set_field("resources", None)
+            else:
+                entries = mine.edit("resources")
+                entries.clear()
+                entries.update(found)
+        kept = {
+            part: {name: value for name, value in values.items() if (part, name) not in changed}
+            for part, values in self.resources.items()
+        }
+        if kept != self.resources:
+            spec["resources"] = {part: values for part, values in kept.items() if values}
+
+
+def _pod(written: JsonMap) -> tuple[JsonMap | None, list[str]]:
+    """A node's pod template as its author wrote it; one without a pod spec is not read."""
+    if not isinstance(written.get("pod_spec"), dict):
+        return None, []
+    pod = {ours: written[name] for name, ours in _POD_FIELDS.items() if name in written}
+    metadata = _map(pod.get("metadata"))
+    pod["metadata"] = {n: _map(metadata[n]) for n in ("labels", "annotations") if n in metadata}
+    return undo(pod, POD_PLACE)
+
+
+def _primary(workload: Workload) -> Container | None:
+    """The container that resources and image are for."""
+    pods = workload.pods()
+    try:
+        return pods[0].primary if pods else None
+    except CannotChangeError:
+        return None
+
+
+def _by_full_name(container: Container, part: str) -> JsonMap:
+    full = {alias: name for name, alias in GPU_ALIAS.items()}
+    return {full.get(n, n): value for n, value in _map(container.resources.get(part)).items()}
+
+
+def _map(value: Any) -> JsonMap:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,137 @@
+"""A task template at a node: what the chain makes of the pair.
+
+`steps` run over what the task will be at the node, then what the node states holds again, and
+`enforce` comes last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kubetailor.plugins.flyte.stamp import STAMP, stamp_of
+from kubetailor.plugins.flyte.stamp import stamped as stamped_template
+from kubetailor.plugins.flyte.undo import undo
+from kubetailor.plugins.webhook.marks import Stamp, read_stamp
+from kubetailor.plugins.webhook.node_overrides import NodeOverrides, Spec
+from kubetailor.registry import Chain, Result, TaskContext
+from kubetailor.registry.step import Step
+from kubetailor.registry.tailor import Tailor
+from kubetailor.workloads import Draft, JsonMap, Kind, Workload, same
+
+__all__ = ["Pair", "tailor_pair"]
+
+_STAMP_PLACE: Final = ("metadata", "metadata", "annotations", STAMP)
+_GPU: Final = "gpu"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What became of a task template at a node.
+
+    Attributes:
+        template: the template for this node.
+        spec: the fields of the node that change.
+        chain: the chain, or None if none is selected.
+        result: what it did, or None.
+        warnings: what its steps did not say.
+    """
+
+    template: JsonMap
+    spec: Spec
+    chain: Chain | None = None
+    result: Result | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def tailor_pair(
+    tailor: Tailor, template: JsonMap, spec: JsonMap, kind: Kind, task: TaskContext
+) -> Pair:
+    """Select the chain of a task at a node, and run it over what its authors wrote.
+
+    Args:
+        tailor: the config.
+        template: the template.
+        spec: the node.
+        kind: the row of task templates.
+        task: what is known of the task.
+
+    Raises:
+        DeferError: `select` needs what is not known yet.
+        KubetailorError: a step failed, or a way back cannot be read.
+    """
+    author, warnings = undo(template)
+    overrides = NodeOverrides.of(spec)
+    base = author if overrides is None else overrides.base(author, kind)
+    over = base if overrides is None else overrides.laid_over(base, kind)
+    chain = tailor.chain_of(task, Workload(over, kind))
+    stamp = read_stamp(Draft(template).get(_STAMP_PLACE))
+    if overrides is None:
+        if chain is not None and stamp is not None and _goes_on(stamp, chain, task):
+            result = chain.run(template, kind, task, start=stamp.done)
+            return Pair(_stamped(result, chain, task), {}, chain, result)
+        if chain is None:
+            return Pair(author, {}, warnings=tuple(warnings))
+        result = chain.run(author, kind, task)
+        return Pair(_stamped(result, chain, task), {}, chain, result, tuple(warnings))
+    warnings += overrides.warnings
+    if chain is None:
+        return Pair(author, overrides.pod_back(spec), warnings=tuple(warnings))
+    result = _run(chain, overrides, over, kind, task)
+    after = _stamped(result, chain, task)
+    if after is over:
+        return Pair(author, overrides.pod_back(spec), chain, result, tuple(warnings))
+    after, changes = overrides.taken_off(base, over, after, kind)
+    return Pair(after, changes, chain, result, tuple(warnings))
+
+
+def _goes_on(stamp: Stamp, chain: Chain, task: TaskContext) -> bool:
+    """Whether this chain ran on the task before, so that it goes on where it stopped."""
+    known = {"task": task.peek("task"), "version": task.peek("version")}
+    return stamp.digest == chain.digest and stamp.is_for(known)
+
+
+def _run(
+    chain: Chain, overrides: NodeOverrides, over: JsonMap, kind: Kind, task: TaskContext
+) -> Result:
+    """`defaults` and `steps`, what the node states, then `enforce`."""
+    below = [step for step in chain.steps if step.layer != "enforce"]
+    kept = [index for index, step in enumerate(below) if _applies(step, overrides)]
+    steps = tuple(_with_count(below[index], overrides) for index in kept)
+    first = replace(chain, steps=steps).run(over, kind, task)
+    first.after = overrides.once_more(over, first.after, kind)
+    if first.until is not None:
+        first.done = kept[first.done]
+        first.deferred = tuple(step.name for step in chain.steps[first.done :])
+        return first
+    upper = replace(chain, steps=chain.steps[len(below) :])
+    last = upper.run(first.after, kind, task)
+    return replace(
+        last,
+        before=over,
+        warnings=first.warnings + last.warnings,
+        done=len(below) + last.done,
+        undecided=first.undecided + last.undecided,
+        roots=first.roots + last.roots,
+    )
+
+
+def _applies(step: Step, overrides: NodeOverrides) -> bool:
+    """A node's own accelerator beats one that a step chooses, with all that belongs to it."""
+    return step.transformer.name != _GPU or not overrides.accelerator
+
+
+def _with_count(step: Step, overrides: NodeOverrides) -> Step:
+    """A node's own number of GPUs beats a step's."""
+    count = overrides.devices
+    if step.transformer.name != _GPU or count is None or step.arguments.get("count") is None:
+        return step
+    return replace(step, arguments={**step.arguments, "count": count})
+
+
+def _stamped(result: Result, chain: Chain, task: TaskContext) -> JsonMap:
+    """What came out, with the stamp if anything did, or waits."""
+    if result.until is None and same(result.before, result.after):
+        return result.before
+    text = stamp_of(result, chain, task.task, task.version)
+    return stamped_template(result.after, text)
