@@ -18,6 +18,7 @@ __all__ = ["ROWS"]
 
 _SMALL_ENV, _LARGE_ENV = 80, 22_300  # 10 kB and 1.5 MB
 _FEW, _MANY = 10, 100
+_FEW_PODS, _MANY_PODS = 10, 100
 
 # Quadratic would be 150 x for the object and 10 x for the steps.
 _GOAL, _FAIL = 1.1, 1.5
@@ -75,6 +76,29 @@ def _memory_by_steps(plan: Plan) -> float:
     return _peak(_run(many, pod)) / _peak(_run(few, pod)) / (_MANY / _FEW)
 
 
+def _job(pods: int) -> dict[str, Any]:
+    """A JobSet of that many jobs."""
+    jobs = [
+        {"name": f"job-{n}", "template": {"spec": {"template": {"spec": training_pod()["spec"]}}}}
+        for n in range(pods)
+    ]
+    return {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": "train"},
+        "spec": {"replicatedJobs": jobs},
+    }
+
+
+def _time_by_pods(plan: Plan) -> float:
+    """Defaults, some of which find nothing that they may change in any of the pods."""
+    many = many_steps(_FEW)
+    steps = replace(many, steps=tuple(replace(step, layer="defaults") for step in many.steps))
+    few, lots = _run(steps, _job(_FEW_PODS)), _run(steps, _job(_MANY_PODS))
+    found = ratio(batch(lots, plan), batch(few, plan), plan.rounds)
+    return found / (_MANY_PODS / _FEW_PODS)
+
+
 ROWS = (
     Row(
         "growth-object",
@@ -103,5 +127,12 @@ ROWS = (
         _GOAL,
         _FAIL,
         _memory_by_steps,
+    ),
+    Row(
+        "growth-pods",
+        "time per pod of a workload under defaults, 100 pods against 10",
+        _GOAL,
+        _FAIL,
+        _time_by_pods,
     ),
 )

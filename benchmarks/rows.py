@@ -7,7 +7,11 @@ from dataclasses import dataclass
 
 from benchmarks.measure import Plan
 
-__all__ = ["Row", "faster", "more", "times"]
+__all__ = ["NotMeasuredError", "Row", "faster", "more", "times"]
+
+
+class NotMeasuredError(Exception):
+    """What a row needs is not there; the message says how to get it."""
 
 
 def times(ratio: float) -> str:
@@ -34,7 +38,7 @@ class Row:
         what: what is compared with what.
         goal: the ratio to reach.
         fail: the ratio at which `--check` fails.
-        measure: measures it.
+        measure: measures it, or raises a NotMeasuredError.
         shown: how people read the ratio.
     """
 

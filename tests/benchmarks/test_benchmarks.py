@@ -25,6 +25,7 @@ def _package() -> Any:
 
 
 _package()
+api_server = importlib.import_module("benchmarks.api_server")
 command = importlib.import_module("benchmarks.__main__")
 configs = importlib.import_module("benchmarks.configs")
 measure = importlib.import_module("benchmarks.measure")
@@ -34,10 +35,26 @@ rows = importlib.import_module("benchmarks.rows")
 TINY = measure.Plan(rounds=1, seconds=0.001, tasks=2, processes=1)
 
 
-@pytest.mark.parametrize("row", command.ROWS, ids=lambda row: row.name)
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(row, marks=[pytest.mark.cluster] if row in api_server.ROWS else [])
+        for row in command.ROWS
+    ],
+    ids=lambda row: row.name,
+)
 def test_every_benchmark_runs(row: Any) -> None:
     assert row.measure(TINY) > 0
     assert row.goal < row.fail
+
+
+def test_what_cannot_be_measured_says_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    def measure(_: Any) -> float:
+        raise rows.NotMeasuredError("no etcd")
+
+    row = rows.Row("some", "some thing", 1.1, 1.5, measure)
+    assert command.main(["--check"], rows=(row,)) == 0
+    assert "| some thing |  | 1.10 x | 1.50 x | not measured: no etcd |" in capsys.readouterr().out
 
 
 def test_the_import_benchmark_installs_the_entry_point_of_the_wheel() -> None:

@@ -41,6 +41,17 @@ def template_of(entity: Any) -> Any:
     return MessageToDict(spec.template.to_flyte_idl())
 
 
+def with_what_propeller_adds(template: Any) -> Any:
+    """A pod task of flytekit's, with what FlytePropeller sets on containers of its own alone.
+
+    Source: flyteplugins, flytek8s/container_helper.go, `BuildRawContainer`.
+    """
+    found = deep_copy(template)
+    (container,) = found["k8sPod"]["podSpec"]["containers"]
+    container["terminationMessagePolicy"] = "FallbackToLogsOnError"
+    return found
+
+
 def workload_of(template: Any) -> Workload:
     kind = TABLE.of(template)
     assert kind is not None
@@ -75,8 +86,8 @@ def test_a_container_is_shown_as_the_pod_that_flytekit_makes(
 
         return template_of(t)
 
-    plain, pod = written(), written(pod_template=PodTemplate())
-    assert container_as_pod(plain["container"]) == pod["k8sPod"]
+    plain, pod = written(), with_what_propeller_adds(written(pod_template=PodTemplate()))
+    assert container_as_pod(plain) == pod["k8sPod"]
     assert as_pod_task(plain, pod) == pod
     assert as_pod_task(plain, plain) is plain
 
@@ -94,7 +105,7 @@ def test_a_container_task_too() -> None:
             )
         )
 
-    plain, pod = written(), written(pod_template=PodTemplate())
+    plain, pod = written(), with_what_propeller_adds(written(pod_template=PodTemplate()))
     assert as_pod_task(plain, pod) == pod
 
 
@@ -158,6 +169,8 @@ def test_what_a_container_can_say_leaves_it_a_container() -> None:
         lambda p: p.mount("v", "/v"),
         lambda p: p.set_resources(limits={"example.com/fpga": "1"}),
         lambda p: p.primary.set_field("imagePullPolicy", "Always"),
+        lambda p: p.primary.set_field("terminationMessagePolicy", "File"),
+        lambda p: p.primary.edit().pop("terminationMessagePolicy"),
     ],
 )
 def test_what_only_a_pod_can_say_makes_it_the_pod_that_flytekit_would_make(verb: Any) -> None:
@@ -178,6 +191,56 @@ def test_what_only_a_pod_can_say_makes_it_the_pod_that_flytekit_would_make(verb:
     assert pod.where() == "k8sPod.podSpec", "the view follows the pod spec to its new place"
     again = workload.commit()
     assert again["k8sPod"]["podSpec"]["containers"][0]["env"][-1] == {"name": "LATER", "value": "1"}
+
+
+def test_a_failed_task_keeps_the_end_of_its_log() -> None:
+    def policies(*verbs: Any, **fields: Any) -> Any:
+        workload = workload_of({**PLAIN, **fields})
+        (pod,) = workload.pods()
+        for verb in verbs:
+            verb(pod)
+            after = workload.commit()
+        containers = after["k8sPod"]["podSpec"]["containers"]
+        return [(c["name"], c.get("terminationMessagePolicy")) for c in containers]
+
+    def sidecar_first(pod: Any) -> None:
+        pod.edit("containers", empty=list).insert(0, {"name": "sidecar", "image": "s"})
+
+    def tolerate(pod: Any) -> None:
+        pod.tolerate("t")
+
+    def say_file(pod: Any) -> None:
+        pod.primary.set_field("terminationMessagePolicy", "File")
+
+    kept = ("primary", "FallbackToLogsOnError")
+    for kind in ("python-task", "raw-container", "container_array", "pytorch", "ray", "dask"):
+        assert policies(tolerate, type=kind) == [kept], kind
+    assert policies(tolerate, type="spark") == [("primary", None)], "its plugin does not read it"
+    assert policies(sidecar_first) == [("sidecar", None), kept]
+    for verbs in ((say_file, tolerate), (tolerate, say_file)):
+        assert policies(*verbs) == [("primary", "File")], "a step's word counts, in any order"
+
+
+def test_what_propeller_sets_is_no_reason_to_become_a_pod() -> None:
+    workload = workload_of(PLAIN)
+    (pod,) = workload.pods()
+    pod.primary.set_field("terminationMessagePolicy", "FallbackToLogsOnError")
+    assert workload.commit() is PLAIN
+    pod.set_env("A", "1")
+    assert "k8sPod" not in workload.commit()
+
+
+def test_a_pod_of_the_authors_own_gets_no_field_of_propellers() -> None:
+    container = {"name": "main", "image": "i"}
+    template = {
+        "type": "python-task",
+        "config": {"primary_container_name": "main"},
+        "k8sPod": {"podSpec": {"containers": [container]}},
+    }
+    workload = workload_of(deep_copy(template))
+    workload.pods()[0].tolerate("t")
+    assert workload.commit()["k8sPod"]["podSpec"]["containers"] == [container]
+    assert as_pod_task(template, template) is template
 
 
 def test_a_container_with_parts_that_a_pod_task_would_lose_stays_one() -> None:

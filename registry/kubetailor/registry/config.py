@@ -11,8 +11,8 @@ from kubetailor.registry.context import Phase, TaskContext
 from kubetailor.registry.digest import sha256
 from kubetailor.registry.errors import ConfigError, DeferError
 from kubetailor.registry.plugins import Plugins
-from kubetailor.registry.selectors import Selector
-from kubetailor.workloads import Workload, nearest
+from kubetailor.registry.selectors import Seen, Selector
+from kubetailor.workloads import nearest
 
 __all__ = ["DEFAULT_CHAIN", "Config", "Selected"]
 
@@ -63,7 +63,7 @@ class Config:
                 f"{self.file}: no chain {name!r}; {nearest(name, self.chains, what='chains')}"
             ) from None
 
-    def chain_for(self, task: TaskContext, workload: Workload) -> Chain | None:
+    def chain_for(self, task: TaskContext, workload: Seen) -> Chain | None:
         """The chain that `select` picks, or None.
 
         Raises:

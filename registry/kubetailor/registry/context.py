@@ -102,8 +102,9 @@ class TaskContext:
             TypeError: a field that there is not.
         """
         self.phase: Phase = phase
-        if unknown := values.keys() - set(FIELDS):
-            raise TypeError(f"TaskContext has no field {', '.join(sorted(unknown))}")
+        if not _FIELDS.issuperset(values):
+            unknown = sorted(values.keys() - _FIELDS)
+            raise TypeError(f"TaskContext has no field {', '.join(unknown)}")
         self._values = values
         self._workload: Workload | None = None
 
@@ -117,7 +118,8 @@ class TaskContext:
 
     def about(self, workload: Workload) -> TaskContext:
         """This context for a workload, whose labels and annotations it shows."""
-        found = TaskContext(self.phase, **self._values)
+        found = TaskContext(self.phase)
+        found._values = self._values
         found._workload = workload
         return found
 
@@ -136,6 +138,8 @@ FIELDS: tuple[str, ...] = tuple(
     name for name, value in vars(TaskContext).items() if isinstance(value, _Field)
 )
 """The fields that a phase may know or not."""
+
+_FIELDS = frozenset(FIELDS)
 
 GIVEN_FIELDS: tuple[str, ...] = tuple(name for name in FIELDS if name not in ("inputs", "attempt"))
 """Those that `--task` and `KUBETAILOR_TASK` may give."""

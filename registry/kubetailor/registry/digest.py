@@ -43,7 +43,7 @@ def chain_digest(
                 for step in steps
             ],
             "strict": strict,
-            "accelerators": {name: asdict(catalogue[name]) for name in used},
+            "accelerators": {name: _plain(asdict(catalogue[name])) for name in used},
             "flyte": asdict(catalogue.flyte),
             "plugins": identities,
         }
@@ -51,8 +51,8 @@ def chain_digest(
 
 
 def sha256(value: Any) -> str:
-    """The hash of data, ``sha256:`` and hexadecimal digits."""
-    return "sha256:" + hashlib.sha256(canonical(_plain(value)).encode()).hexdigest()
+    """The hash of JSON data, ``sha256:`` and hexadecimal digits."""
+    return "sha256:" + hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
 def _parameters(step: Step) -> dict[str, Any]:
@@ -77,6 +77,8 @@ def _plain(value: Any) -> Any:
     """
     if value is None or isinstance(value, (str, int, float)):
         return value
+    if type(value) is dict:
+        return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if isinstance(value, Mapping):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import hashlib
 import importlib
 import importlib.metadata
@@ -33,6 +34,7 @@ def installed_plugins() -> dict[str, importlib.metadata.EntryPoint]:
     return found
 
 
+@functools.cache
 def own_version() -> str | None:
     """The installed version of kubetailor; None in a checkout that is not installed."""
     try:

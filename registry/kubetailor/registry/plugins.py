@@ -134,6 +134,7 @@ class Plugins:
         self.accelerators: dict[str, Mapping[str, Any]] = {}
         self._accelerator_plugins: dict[str, str] = {}
         self.faults: list[str] = []
+        self._loaded: set[Path] = set()  # the files of the plugins
         self._homes: set[str] = set()
         self._files: set[Path] = set()
 
@@ -262,6 +263,8 @@ class Plugins:
             )
             return
         self._plugins[plugin.name] = plugin
+        if file := getattr(module, "__file__", None):
+            self._loaded.add(Path(file).resolve())
         try:
             self._manager.register(module, plugin.name)
             check_hooks(self._manager, module)
@@ -278,11 +281,7 @@ class Plugins:
 
     def _has_file(self, file: Path | str | None) -> bool:
         """Whether a plugin is loaded from a file, or from a link to it."""
-        return file is not None and Path(file).resolve() in {
-            Path(known).resolve()
-            for plugin in self._plugins.values()
-            if (known := getattr(plugin.module, "__file__", None))
-        }
+        return file is not None and Path(file).resolve() in self._loaded
 
     def _fault(self, plugin: Plugin, reason: str) -> None:
         plugin.error = reason

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,11 @@ from kubetailor.registry.hookspecs import PROJECT
 from kubetailor.registry.result import Result, Warned
 from kubetailor.registry.selection import Selection
 from kubetailor.registry.selectors import POD_FIELDS, View
-from kubetailor.registry.step import Layer, Step, copied
+from kubetailor.registry.step import LAYERS, Layer, Step, copied
 from kubetailor.workloads import (
     CannotChangeError,
     ConflictError,
+    InvalidObjectError,
     JsonMap,
     KubetailorError,
     Note,
@@ -40,7 +42,8 @@ class Run:
         self.workload: Workload = workload
         self.task: TaskContext = task.about(workload)
         self.view: View = View(self.task, workload)
-        self.result: Result = Result(workload.draft.root, workload.draft.root)
+        root = workload.draft.root
+        self.result: Result = Result(root, root)
         self.last: bool = task.phase == PHASES[-1]
 
     def all(self, start: int, layers: tuple[Layer, ...]) -> Result:
@@ -61,7 +64,7 @@ class Run:
         else:
             result.done = len(self.chain.steps)
         result.after = before
-        self._check()
+        self._check(went_on=start > 0 or layers != LAYERS)
         self.workload.release()
         return result
 
@@ -70,8 +73,10 @@ class Run:
     def _step(self, index: int, step: Step, before: JsonMap) -> JsonMap:
         """Run a step; returns the version after it."""
         workload = self.workload
-        if not step.when.per_pod and not self._decided(step, step.when.test(self.view)):
-            return before
+        if not step.when.per_pod:
+            holds = step.when.test(self.view)
+            if not holds and not self._decided(step, holds):
+                return before
         # Of defaults the first wins, and no later one is told that it did.
         is_default = step.layer == "defaults"
         workload.writer = (step.layer, "", 0) if is_default else (step.layer, step.name, index)
@@ -83,7 +88,7 @@ class Run:
         except DeferError:
             workload.reset(before)
             raise
-        if step.layer == "defaults" and after is not before:
+        if is_default and after is not before:
             atomic = step.transformer.options.atomic
             kept = additions(before, after, atomic=atomic, admitted=self.last)
             if kept is not after:
@@ -105,15 +110,14 @@ class Run:
         """Which pods a step is about; all must be known before any is changed."""
         replicas = step.transformer.options.replicas
         pods = self.workload.pods()
-        return [
-            index
-            for index, pod in enumerate(pods)
-            if (replicas or not pod.is_replica)
-            and (not step.when.per_pod or self._picks(step, pod))
-        ]
+        places = [index for index, pod in enumerate(pods) if replicas or not pod.is_replica]
+        if not step.when.per_pod:
+            return places
+        laid = [pod for pod in pods if pod.base is not None]
+        return [index for index in places if self._picks(step, pods[index], laid)]
 
-    def _picks(self, step: Step, pod: Pod) -> bool:
-        concerns = self._concerns(step, pod)
+    def _picks(self, step: Step, pod: Pod, laid: list[Pod]) -> bool:
+        concerns = self._concerns(step, pod, [other for other in laid if other.base is pod])
         if concerns is None and (len(pod.roles) > 1 or step.when.fields <= {*POD_FIELDS}):
             raise DeferError("role")
         return self._decided(step, concerns)
@@ -121,18 +125,18 @@ class Run:
     def _holds(self, step: Step) -> bool:
         return self._decided(step, step.when.of_workload(self.task, self.workload))
 
-    def _concerns(self, step: Step, pod: Pod) -> bool | None:
+    def _concerns(self, step: Step, pod: Pod, laid: list[Pod]) -> bool | None:
         """Whether a step is about a pod; None if about some of the roles alone that it serves.
 
         What is written to a task's own pod reaches those that are laid over it too.
         """
+        test, task, workload = step.when.test, self.task, self.workload
+        if not laid and len(pod.roles) == 1:
+            return test(View(task, workload, pod))
 
         def holds(pod: Pod) -> bool | None:
-            return step.when.test(View(self.task, self.workload, pod))
+            return test(View(task, workload, pod))
 
-        laid = [other for other in self.workload.pods() if other.base is pod]
-        if not laid and len(pod.roles) == 1:
-            return holds(pod)
         answers = {other.role: holds(other) for other in laid}
         written = {  # these roles can be told apart: they have a place of their own
             other.role
@@ -152,7 +156,8 @@ class Run:
         arguments = self._arguments(step, ())
         after = before
         for index in pods:
-            pod = self.workload.pods()[index]  # anew: a step that fails is taken back
+            views = self.workload.pods()  # anew: a step that fails is taken back
+            pod = views[index]
             try:
                 if step.transformer.receiver == "pod":
                     returned = step.transformer.function(pod, **arguments)
@@ -162,7 +167,8 @@ class Run:
                     self._pod_spec(step, pod, arguments)
                 after = self._committed(step, after)
             except (Exception, SystemExit) as error:
-                self._failed(step, error, before if step.transformer.options.atomic else after)
+                back_to = before if step.transformer.options.atomic else after
+                self._failed(step, error, back_to, views)
                 if step.transformer.options.atomic:
                     return before
         return after
@@ -229,9 +235,17 @@ class Run:
 
     # what can go wrong -------------------------------------------------------------------------
 
-    def _failed(self, step: Step, error: BaseException, back_to: JsonMap) -> None:
+    def _failed(
+        self,
+        step: Step,
+        error: BaseException,
+        back_to: JsonMap,
+        views: tuple[Pod, ...] | None = None,
+    ) -> None:
         """Take a failed step back: a warning in `defaults` and `steps`, else an error."""
-        self.workload.reset(back_to)
+        if isinstance(error, MemoryError):
+            traceback.clear_frames(error.__traceback__)  # or there is none left to say so
+        self.workload.reset(back_to, views)
         if isinstance(error, DeferError):
             if not self.last:
                 raise error
@@ -303,25 +317,32 @@ class Run:
 
     # the result --------------------------------------------------------------------------------
 
-    def _check(self) -> None:
-        """What Kubernetes or a team's `validate` would refuse fails, with the step that did it."""
+    def _check(self, *, went_on: bool) -> None:
+        """What Kubernetes or a team's `validate` would refuse fails, with the step that did it.
+
+        Where a run goes on, an earlier one is said to have changed the object, and to have checked
+        what it made; but anybody can say so, and a team's `validate` is asked again.
+        """
         result = self.result
-        if result.after is result.before:
+        if result.after is not result.before:
+            try:
+                validate(result.before, result.after)
+            except KubetailorError as error:
+                raise self._error(self._culprit(error), error) from None
+        elif not went_on:
             return
-        try:
-            validate(result.before, result.after)
-        except KubetailorError as error:
-            raise self._error(self._culprit(error), error) from None
         for plugin, function, names in self.chain.validators:
             given = {"workload": self.workload}
+            cause: BaseException | None = None
             try:
                 faults: Iterable[str] = function(**{n: given[n] for n in names}) or ()
                 fault = next(iter([faults] if isinstance(faults, str) else faults), None)
             except (Exception, SystemExit) as error:
-                fault = f"{type(error).__name__}: {error}"
+                fault, cause = f"{type(error).__name__}: {error}", error
             if fault is not None:
-                last = result.roots[-1][0]
-                raise self._error(last, KubetailorError(f"{fault} (validate of plugin {plugin})"))
+                refused = InvalidObjectError(f"{fault} (validate of plugin {plugin})")
+                roots = result.roots
+                raise (self._error(roots[-1][0], refused) if roots else refused) from cause
 
     def _culprit(self, error: KubetailorError) -> Step:
         """The first step after which the fault is there."""

@@ -9,17 +9,19 @@ from __future__ import annotations
 import fnmatch
 import functools
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from kubetailor.registry.context import FIELDS, PHASES, UNKNOWN, TaskContext
 from kubetailor.registry.source import text
-from kubetailor.workloads import Pod, Workload, nearest
+from kubetailor.workloads import nearest
+from kubetailor.workloads.metadata import MapName
 
 __all__ = [
     "ALWAYS",
     "WHEN_FIELDS",
+    "Seen",
     "Selector",
     "SelectorError",
     "View",
@@ -59,6 +61,74 @@ class SelectorError(ValueError):
         self.path: tuple[str | int, ...] = path
 
 
+class SeenMetadata(Protocol):
+    """Labels and annotations, as conditions look at them."""
+
+    def get(self, name: MapName) -> Mapping[str, Any]:
+        """One of the two."""
+        ...
+
+
+class SeenPod(Protocol):
+    """A pod, as conditions look at it: a `Pod`, or what a host can say of one sooner."""
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles that it serves."""
+        ...
+
+    @property
+    def role(self) -> str:
+        """The roles in one text."""
+        ...
+
+    @property
+    def base(self) -> object | None:
+        """The pod that it is laid over."""
+        ...
+
+    @property
+    def resource_names(self) -> set[str]:
+        """The resources that its containers name."""
+        ...
+
+    def requests(self, resource: str) -> bool:
+        """Whether a container asks for more than 0 of a resource."""
+        ...
+
+    def serving(self, role: str) -> SeenPod:
+        """It as one of its roles alone sees it."""
+        ...
+
+
+class Seen(Protocol):
+    """A workload, as conditions look at it: a `Workload`, or what a host can say of one sooner."""
+
+    @property
+    def kind_name(self) -> str:
+        """The Kubernetes kind."""
+        ...
+
+    @property
+    def api_group(self) -> str:
+        """The group of that kind."""
+        ...
+
+    @property
+    def namespace(self) -> str | None:
+        """The namespace, if it says one."""
+        ...
+
+    @property
+    def metadata(self) -> SeenMetadata:
+        """Its own labels and annotations."""
+        ...
+
+    def pods(self) -> Sequence[SeenPod]:
+        """Its pods."""
+        ...
+
+
 class View(NamedTuple):
     """What a selector looks at.
 
@@ -70,8 +140,8 @@ class View(NamedTuple):
     """
 
     task: TaskContext
-    workload: Workload
-    pod: Pod | None = None
+    workload: Seen
+    pod: SeenPod | None = None
     any_role: bool = False
 
 
@@ -106,7 +176,7 @@ class Selector:
         unknown = [name for name in self.fields & {*FIELDS} if task.peek(name) is UNKNOWN]
         return ", ".join(sorted(unknown or self.fields))
 
-    def of_workload(self, task: TaskContext, workload: Workload) -> bool | None:
+    def of_workload(self, task: TaskContext, workload: Seen) -> bool | None:
         """Whether it holds for the workload: where it reads pods, for any of any role.
 
         A role that has a pod of its own laid over the task's is that pod's alone.
@@ -137,13 +207,27 @@ def _any(results: Iterable[bool | None]) -> bool | None:
     return None if unknown else False
 
 
-def _all(results: Iterable[bool | None]) -> bool | None:
-    unknown = False
-    for result in results:
-        if result is False:
-            return False
-        unknown = unknown or result is None
-    return None if unknown else True
+def _either(tests: list[Predicate]) -> Predicate:
+    """A test of whether any holds."""
+    return lambda view: _any([test(view) for test in tests])
+
+
+def _every(tests: list[Predicate]) -> Predicate:
+    """A test of whether all hold; None where that hangs on one that cannot be known."""
+    if len(tests) == 1:
+        return tests[0]
+
+    def test(view: View) -> bool | None:
+        holds: bool | None = True
+        for each in tests:
+            result = each(view)
+            if result is False:
+                return False
+            if result is None:
+                holds = None
+        return holds
+
+    return test
 
 
 def compile_selector(when: Any) -> Selector:
@@ -161,10 +245,7 @@ def compile_selector(when: Any) -> Selector:
 def _compile(when: Any, path: tuple[str | int, ...], fields: set[str]) -> Predicate:
     if not isinstance(when, Mapping) or not when:
         raise SelectorError("expected a map of fields and values", path)
-    tests = [_condition(key, value, (*path, key), fields) for key, value in when.items()]
-    if len(tests) == 1:
-        return tests[0]
-    return lambda view: _all(test(view) for test in tests)
+    return _every([_condition(key, value, (*path, key), fields) for key, value in when.items()])
 
 
 def _condition(key: str, value: Any, path: tuple[str | int, ...], fields: set[str]) -> Predicate:
@@ -178,8 +259,7 @@ def _condition(key: str, value: Any, path: tuple[str | int, ...], fields: set[st
         if not isinstance(value, list) or not value:
             raise SelectorError(f"`{key}` takes a list of conditions", path)
         parts = [_compile(part, (*path, index), fields) for index, part in enumerate(value)]
-        join = _any if key == "any" else _all
-        return lambda view: join(part(view) for part in parts)
+        return _either(parts) if key == "any" else _every(parts)
     fields.add(key)
     if key in MAP_FIELDS:
         return _map_condition(key, value, path)
@@ -192,17 +272,18 @@ def _condition(key: str, value: Any, path: tuple[str | int, ...], fields: set[st
         return _role_condition(matches)
     if key == "requests":
         return _requests_condition(value, matches)
-    read = _READERS.get(key) or _task_reader(key)
+    read = _READERS.get(key)
+    if read is None:
+        return _task_condition(key, matches)
+    return lambda view: None if (found := read(view)) is UNKNOWN else matches(found)
 
+
+def _task_condition(key: str, matches: Callable[[Any], bool]) -> Predicate:
     def test(view: View) -> bool | None:
-        found = read(view)
+        found = view.task.peek(key)
         return None if found is UNKNOWN else matches(found)
 
     return test
-
-
-def _task_reader(key: str) -> Callable[[View], Any]:
-    return lambda view: view.task.peek(key)
 
 
 def _read_namespace(view: View) -> Any:
@@ -253,18 +334,22 @@ def _map_condition(key: str, value: Any, path: tuple[str | int, ...]) -> Predica
     if not isinstance(value, Mapping) or not value:
         raise SelectorError(f"`{key}` takes a map of names and globs", path)
     tests = [(name, _matcher(item, (*path, name))) for name, item in value.items()]
+    read = _MAP_READERS[key]
 
     def test(view: View) -> bool | None:
-        if key == "inputs":
-            found = view.task.peek("inputs")
-            if found is UNKNOWN:
-                return None
-        else:
-            found = view.workload.metadata.get("labels" if key == "labels" else "annotations")
-        found = found or {}
-        return all(matches(found.get(name)) for name, matches in tests)
+        found = read(view)
+        if found is UNKNOWN:
+            return None
+        return all([matches(found.get(name) if found else None) for name, matches in tests])
 
     return test
+
+
+_MAP_READERS: Mapping[str, Callable[[View], Any]] = {
+    "annotations": lambda view: view.workload.metadata.get("annotations"),
+    "inputs": lambda view: view.task.peek("inputs"),
+    "labels": lambda view: view.workload.metadata.get("labels"),
+}
 
 
 def _role_condition(matches: Callable[[Any], bool]) -> Predicate:
@@ -284,18 +369,14 @@ def _requests_condition(value: Any, matches: Callable[[Any], bool]) -> Predicate
     names = [str(name) for name in (value if isinstance(value, list) else [value])]
     plain = names if not any(char in name for name in names for char in "*?[") else None
 
+    def asks(pod: SeenPod) -> bool:
+        if plain is not None:
+            return any([pod.requests(name) for name in plain])
+        return any(matches(name) and pod.requests(name) for name in pod.resource_names)
+
     def test(view: View) -> bool | None:
-        pods = view.workload.pods() if view.pod is None else (view.pod,)
-        return any(_asks(pod, plain, matches) for pod in pods)
+        if view.pod is not None:
+            return asks(view.pod)
+        return any(map(asks, view.workload.pods()))
 
     return test
-
-
-def _asks(pod: Pod, plain: list[str] | None, matches: Callable[[Any], bool]) -> bool:
-    if plain is not None:
-        return any(pod.requests(name) for name in plain)
-    return any(
-        matches(name) and container.requests(name)
-        for container in pod.containers
-        for name in container.resource_names
-    )

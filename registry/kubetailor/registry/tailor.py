@@ -15,6 +15,7 @@ from kubetailor.registry.errors import ConfigError, DeferError
 from kubetailor.registry.load import load_config
 from kubetailor.registry.location import config_path
 from kubetailor.registry.result import Result
+from kubetailor.registry.selectors import Seen
 from kubetailor.workloads import (
     InvalidObjectError,
     JsonMap,
@@ -104,7 +105,7 @@ class Tailor:
         """
         return TaskContext(phase, **{**known, **(self.fields or {})})
 
-    def chain_of(self, task: TaskContext, workload: Workload) -> Chain | None:
+    def chain_of(self, task: TaskContext, workload: Seen) -> Chain | None:
         """The chain of a workload: the forced one, else what `select` says, or None.
 
         Raises:

@@ -10,9 +10,12 @@ from kubetailor.workloads.errors import CannotChangeError, ConflictError, Invali
 from kubetailor.workloads.identity import env_position, env_references, find, mount_path
 from kubetailor.workloads.names import check_env_name
 from kubetailor.workloads.quantity import (
+    amount_in,
     is_extended_resource,
+    is_positive,
     parse_quantity,
     quantity_text,
+    resource_names_in,
     same_quantity,
 )
 
@@ -85,38 +88,17 @@ class Container:
 
     def quantity(self, resource: str) -> Json:
         """How much of a resource it asks for: its limit, else its request, else None."""
-        resources = self._get("resources")
-        if not isinstance(resources, dict):
-            return None
         alias = self.pod.workload.resource_aliases.get(resource)
-        for part in ("limits", "requests"):
-            there = resources.get(part)
-            if isinstance(there, dict):
-                found = there.get(resource)
-                if found is None and alias is not None:
-                    found = there.get(alias)
-                if found is not None:
-                    return found
-        return None
+        return amount_in(self._get("resources"), resource, alias)
 
     @property
     def resource_names(self) -> set[str]:
         """The full names of the resources that it has a request or a limit of."""
-        full = {alias: name for name, alias in self.pod.workload.resource_aliases.items()}
-        found: set[str] = set()
-        for part in ("limits", "requests"):
-            there = self._get("resources", part)
-            if isinstance(there, dict):
-                found.update(str(full.get(name, name)) for name in there)
-        return found
+        return resource_names_in(self._get("resources"), self.pod.workload.resource_aliases)
 
     def requests(self, resource: str) -> bool:
         """Whether it asks for more than 0 of a resource."""
-        found = self.quantity(resource)
-        try:
-            return found is not None and parse_quantity(found) > 0
-        except InvalidObjectError:
-            return False
+        return is_positive(self.quantity(resource))
 
     # env ---------------------------------------------------------------------------------------
 
@@ -145,7 +127,7 @@ class Container:
             entry["value"] = "" if value is None else value
         env = self._get("env") or []
         places = [
-            i for i, item in enumerate(env) if isinstance(item, dict) and item.get("name") == name
+            i for i, item in enumerate(env) if type(item) is dict and item.get("name") == name
         ]
         if len(places) == 1 and same(env[places[0]], entry):
             return

@@ -7,11 +7,13 @@ microseconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import compress, count
+from operator import is_not
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from kubetailor.workloads.draft import Draft, Json, JsonMap, Key, Path, same
+from kubetailor.workloads.draft import Draft, Json, JsonMap, Key, Path, same, shared_run
 from kubetailor.workloads.identity import IDENTITY, same_key
 
 __all__ = ["Op", "apply_ops", "diff", "json_patch", "pointer"]
@@ -19,6 +21,7 @@ __all__ = ["Op", "apply_ops", "diff", "json_patch", "pointer"]
 _MISSING = object()
 
 Alike: TypeAlias = Callable[[Json, Json], bool]
+Raw: TypeAlias = tuple[Literal["add", "remove", "replace"], Path, Json, Json]
 
 
 class Op(NamedTuple):
@@ -41,27 +44,40 @@ def diff(old: Json, new: Json, *, whole_lists: bool = False) -> list[Op]:
     Returns:
         RFC 6902 operations; the indexes of a list are those at the time of the operation.
     """
-    ops: list[Op] = []
-    _walk(old, new, (), ops, whole_lists)
+    return [Op(*raw) for raw in _raw(old, new, whole_lists)]
+
+
+def _raw(old: Json, new: Json, whole_lists: bool) -> list[Raw]:
+    """The operations as plain tuples, which cost a third of what named ones do."""
+    ops: list[Raw] = []
+    if old is not new:
+        _walk(old, new, (), ops, whole_lists)
     return ops
 
 
-def _walk(old: Json, new: Json, path: Path, ops: list[Op], whole_lists: bool) -> None:
-    if old is new:
-        return
-    if type(old) is dict and type(new) is dict:
+def _walk(old: Json, new: Json, path: Path, ops: list[Raw], whole_lists: bool) -> None:
+    """Compare two values that are not the same object."""
+    kind = type(old)
+    if kind is not type(new) or (kind is not dict and kind is not list):
+        if kind is not type(new) or old != new:
+            ops.append(("replace", path, old, new))
+    elif kind is dict:
+        kept = 0
         for key, before in old.items():
             after = new.get(key, _MISSING)
-            if after is _MISSING:
-                ops.append(Op("remove", (*path, key), before, None))
-            elif after is not before:
+            if after is before:
+                kept += 1
+            elif after is _MISSING:
+                ops.append(("remove", (*path, key), before, None))
+            else:
+                kept += 1
                 _walk(before, after, (*path, key), ops, whole_lists)
-        if len(new) != len(old) or new.keys() != old.keys():
-            ops += [Op("add", (*path, key), None, new[key]) for key in new if key not in old]
-    elif type(old) is list and type(new) is list and not whole_lists:
+        if kept != len(new):
+            ops.extend([("add", (*path, key), None, new[key]) for key in new if key not in old])
+    elif not whole_lists:
         _walk_list(old, new, path, ops, _alike_in(path[-1] if path else None))
     elif not same(old, new):
-        ops.append(Op("replace", path, old, new))
+        ops.append(("replace", path, old, new))
 
 
 @lru_cache(maxsize=4096)
@@ -80,25 +96,40 @@ def _alike_in(field: Key | None) -> Alike | None:
 
 
 def _walk_list(
-    old: list[Any], new: list[Any], path: Path, ops: list[Op], alike: Alike | None
+    old: list[Any], new: list[Any], path: Path, ops: list[Raw], alike: Alike | None
 ) -> None:
     """Keep what stands in both; in each gap change pairwise, then remove or insert the rest.
 
     Entries with an identity of their own are changed in parts only into themselves.
     """
+    many = len(old)
+    if len(new) >= many:
+        # Nearly always entries are changed where they stand, and new ones follow.
+        moved = [*compress(count(), map(is_not, old, new))]
+        if alike is None and len(new) == many:
+            stay = True
+        else:
+            stay = all([(alike or same)(old[k], new[k]) for k in moved])
+        if stay:
+            for k in moved:
+                _walk(old[k], new[k], (*path, k), ops, False)
+            ops.extend([("add", (*path, k), None, new[k]) for k in range(many, len(new))])
+            return
     shift = 0  # how far the list is ahead of `old` after the operations so far
     for i, i_end, j, j_end in _gaps(old, new, alike):
         paired = min(i_end - i, j_end - j)
         for k in range(paired):
             before, after = old[i + k], new[j + k]
+            if before is after:
+                continue
             if alike is None or alike(before, after):
                 _walk(before, after, (*path, j + k), ops, False)
             else:
-                ops.append(Op("replace", (*path, j + k), before, after))
+                ops.append(("replace", (*path, j + k), before, after))
         for before in old[i + paired : i_end]:
-            ops.append(Op("remove", (*path, i + paired + shift), before, None))
+            ops.append(("remove", (*path, i + paired + shift), before, None))
         for k in range(j + paired, j_end):
-            ops.append(Op("add", (*path, k), None, new[k]))
+            ops.append(("add", (*path, k), None, new[k]))
         shift += (j_end - j) - (i_end - i)
 
 
@@ -108,7 +139,7 @@ def _gaps(
     """The runs of `old` and of `new` that lie between entries which both have, in order."""
     stop = min(len(old), len(new))
     start = _equal_run(old, new, stop)
-    end = _equal_run(reversed(old), reversed(new), stop - start)
+    end = _equal_run(old[::-1], new[::-1], stop - start) if start < stop else 0
     i_end, j_end = len(old) - end, len(new) - end
     one_by_one = i_end == j_end and (
         alike is None or all(map(alike, old[start:i_end], new[start:j_end]))
@@ -135,12 +166,12 @@ def _gaps(
         yield i, i_end, j, j_end
 
 
-def _equal_run(old: Iterable[Any], new: Iterable[Any], stop: int) -> int:
+def _equal_run(old: list[Any], new: list[Any], stop: int) -> int:
     """How many entries are the same from the start on, at most `stop`."""
-    for index, a, b in zip(range(stop), old, new):  # noqa: B905 (the shortest counts)
-        if a is not b and not same(a, b):
-            return index
-    return stop
+    index = shared_run(old, new)
+    while index < stop and same(old[index], new[index]):
+        index += 1
+    return min(index, stop)
 
 
 def _next_match(
@@ -170,13 +201,12 @@ def pointer(path: Path) -> str:
 
 def json_patch(old: Json, new: Json) -> list[JsonMap]:
     """The RFC 6902 patch from `old` to `new`, empty if they are the same."""
-    patch: list[JsonMap] = []
-    for op, path, _, value in diff(old, new):
-        entry: JsonMap = {"op": op, "path": pointer(path)}
-        if op != "remove":
-            entry["value"] = value
-        patch.append(entry)
-    return patch
+    return [
+        {"op": op, "path": pointer(path)}
+        if op == "remove"
+        else {"op": op, "path": pointer(path), "value": value}
+        for op, path, _, value in _raw(old, new, False)
+    ]
 
 
 def apply_ops(root: JsonMap, ops: Sequence[Op]) -> JsonMap:

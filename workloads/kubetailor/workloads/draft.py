@@ -9,11 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import compress, count
+from operator import is_not
 from typing import Any, TypeAlias
 
 from kubetailor.workloads.errors import InvalidObjectError
 
-__all__ = ["Draft", "Json", "JsonMap", "Key", "Path", "deep_copy", "dotted", "same", "segment"]
+__all__ = [
+    "Draft",
+    "Json",
+    "JsonMap",
+    "Key",
+    "Path",
+    "deep_copy",
+    "dotted",
+    "same",
+    "segment",
+    "shared_run",
+    "unshared",
+    "value_at",
+]
 
 Json: TypeAlias = Any  # dict, list, str, int, float, bool or None, all the way down
 JsonMap: TypeAlias = dict[str, Any]
@@ -41,6 +56,22 @@ def same(a: Json, b: Json) -> bool:
     return all(map(same, a, b)) if isinstance(a, list) else True
 
 
+def shared_run(old: list[Any], new: list[Any]) -> int:
+    """How many entries two lists share from the start on: the same objects, not only equal ones."""
+    return next(compress(count(), map(is_not, old, new)), min(len(old), len(new)))
+
+
+def unshared(old: list[Any], new: list[Any]) -> list[tuple[int, Json]]:
+    """The (index, entry) of each entry of `new` that `old` does not hold: that object itself."""
+    start = shared_run(old, new)
+    if start == len(old):
+        return list(enumerate(new[start:], start))
+    known = set(map(id, old))
+    return [
+        (index, entry) for index, entry in enumerate(new[start:], start) if id(entry) not in known
+    ]
+
+
 def dotted(path: Sequence[Key]) -> str:
     """A path as people write it: ``spec.containers[0].env``, odd keys in brackets and quotes."""
     return "".join(map(segment, path)).removeprefix(".")
@@ -52,6 +83,19 @@ def segment(key: Key) -> str:
     if isinstance(key, str) and key.replace("_", "").replace("-", "").isalnum():
         return f".{key}"
     return f"[{key!r}]"
+
+
+def value_at(root: Json, path: Sequence[Key]) -> Json:
+    """What is at `path`, shared and not to be changed; None if any part of it is missing."""
+    node = root
+    for key in path:
+        if type(node) is dict:
+            node = node.get(key)
+        elif type(node) is list and type(key) is int and -1 < key < len(node):
+            node = node[key]
+        else:
+            return None
+    return node
 
 
 class Draft:
@@ -83,16 +127,8 @@ class Draft:
         self._owned = {}
 
     def get(self, path: Sequence[Key]) -> Json:
-        """What is at `path`, shared and not to be changed; None if any part of it is missing."""
-        node: Json = self.root
-        for key in path:
-            if isinstance(node, dict):
-                node = node.get(key)
-            elif isinstance(node, list) and isinstance(key, int) and -1 < key < len(node):
-                node = node[key]
-            else:
-                return None
-        return node
+        """What is at `path`, as `value_at` gives it."""
+        return value_at(self.root, path)
 
     def edit(self, path: Path, empty: type[dict[Any, Any]] | type[list[Any]] = dict) -> Any:
         """The dict or list at `path`, made this draft's own, to be changed in place.

@@ -4,9 +4,19 @@ Nobody wrote these values, so they count as unset, and what a plugin derived fro
 derived again where that field changes. Sources, in kubernetes/kubernetes: the defaults of
 pkg/apis/core/v1/defaults.go and the plugins below plugin/pkg/admission.
 
-Three things cannot be told from what an author wrote, and count as set: `imagePullPolicy` (it
-depends on the tag), `requests` (a limit without one gets its value), and the name of a global
-default PriorityClass.
+Only a Pod is admitted by those plugins; in other objects, pod templates of built-in kinds have the
+defaults. What cannot be told from what an author wrote counts as set:
+
+- `imagePullPolicy` (it depends on the tag; AlwaysPullImages), `requests` (a limit without one gets
+  its value), `hostPort` in the host's network;
+- requests and limits of a LimitRange (limitranger/admission.go; it names them in an annotation);
+- the name of a global default PriorityClass, and pull secrets of a service account;
+- the node selector and the tolerations of a RuntimeClass (runtimeclass/admission.go,
+  `setScheduling`); one that the new class contradicts is refused by the API server;
+- what plugins add that are off by default: PodNodeSelector, PodTolerationRestriction,
+  ExtendedResourceToleration (its toleration of a resource that is asked for no more does no harm).
+
+TaintNodesByCondition changes nodes, PodTopologyLabels bindings, ResourceQuota nothing.
 """
 
 from __future__ import annotations
@@ -28,6 +38,12 @@ FILLED: Final[Mapping[str, tuple[Json, ...]]] = {
     # defaults.go, SetDefaults_Container
     "terminationMessagePath": ("/dev/termination-log",),
     "terminationMessagePolicy": ("File",),
+    # defaults.go, SetDefaults_Probe and SetDefaults_HTTPGetAction
+    "failureThreshold": (3,),
+    "periodSeconds": (10,),
+    "scheme": ("HTTP",),
+    "successThreshold": (1,),
+    "timeoutSeconds": (1,),
     # priority/admission.go
     "preemptionPolicy": ("PreemptLowerPriority",),
     "priority": (0,),
@@ -35,7 +51,10 @@ FILLED: Final[Mapping[str, tuple[Json, ...]]] = {
     "serviceAccount": ("default",),
     "serviceAccountName": ("default",),
 }
-"""Field of a pod spec or of a container -> the values that are filled in."""
+"""Field of a pod spec, a container or a probe -> the values that are filled in.
+
+Empty values (`securityContext`, `affinity`, `emptyDir`, `hostPath.type`) count as unset anyway.
+"""
 
 _TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
@@ -70,7 +89,8 @@ def is_filled_toleration(entry: Mapping[str, Any]) -> bool:
 def rederived(before: JsonMap, after: JsonMap) -> JsonMap:
     """`after` without what was derived from a field that changed, so that it is derived again.
 
-    Pull secrets that came with another service account stay: nothing tells them from the author's.
+    Pull secrets that came with another service account stay, and so do the node selector and the
+    tolerations of another runtime class: nothing tells them from the author's.
 
     Args:
         before: a Pod as the webhook got it.

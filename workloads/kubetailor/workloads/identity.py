@@ -80,7 +80,7 @@ def find(field: str, entries: Iterable[Json], wanted: Mapping[str, Any]) -> int 
     key = IDENTITY[field]
     target = key(wanted)
     for index, entry in enumerate(entries):
-        if isinstance(entry, dict) and (found := key(entry)) == target and same_key(found, target):
+        if type(entry) is dict and (found := key(entry)) == target and same_key(found, target):
             return index
     return None
 
@@ -105,7 +105,8 @@ def env_position(env: Sequence[Json], entry: Mapping[str, Any]) -> int:
     name = entry.get("name")
     reference = f"$({name})"
     for index, item in enumerate(env):
-        value = item.get("value") if isinstance(item, dict) else None
-        if isinstance(value, str) and reference in value and name in env_references(value):
-            return index
+        if type(item) is dict:
+            value = item.get("value")
+            if type(value) is str and reference in value and name in env_references(value):
+                return index
     return len(env)

@@ -62,8 +62,9 @@ class PodPath:
             for index, child in enumerate(entries) if isinstance(entries, list) else ():
                 if isinstance(child, dict):
                     named = role
-                    for name, value in child.items():
-                        named = named.replace(f"{{{name}}}", str(value))
+                    for name, value in child.items() if "{" in role else ():
+                        if (mark := f"{{{name}}}") in named:
+                            named = named.replace(mark, str(value))
                     yield from self._walk(child, (*path, field, index), tail, named)
         elif isinstance(node, dict):
             yield from self._walk(node.get(head), (*path, head), tail, role)
@@ -146,6 +147,13 @@ class Kind:
     def object_group(self, root: JsonMap) -> str:
         """The API group that `when.api_group` sees."""
         return self.group
+
+    def settle(self, workload: Workload) -> None:
+        """Put in order what a step wrote, before it counts.
+
+        Raises:
+            CannotChangeError: the object would not mean what was written.
+        """
 
     def check_change(self, before: JsonMap, after: JsonMap) -> None:
         """Refuse a change that the kind's operator would not read.

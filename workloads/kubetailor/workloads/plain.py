@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from kubetailor.workloads.draft import Json, Path, dotted
+from kubetailor.workloads.draft import Json, Path, dotted, unshared
 from kubetailor.workloads.errors import InvalidObjectError
 
 __all__ = ["check_json"]
@@ -46,17 +46,18 @@ def _check(before: Json, after: Json, path: Path) -> None:
             if value is not was:
                 _check(was, value, (*path, key))
     elif kind is list:
-        known = set(map(id, before)) if type(before) is list else ()
-        for index, entry in enumerate(after):
-            if id(entry) not in known:
-                was = before[index] if known and index < len(before) else None
-                _check(was, entry, (*path, index))
+        old_list = before if type(before) is list else []
+        for index, entry in unshared(old_list, after):
+            _check(old_list[index] if index < len(old_list) else None, entry, (*path, index))
     elif kind is str:
         _check_text(after, path)
     elif kind is float:
         if not math.isfinite(after):
             raise _fault(f"{after} is no number that JSON has", path)
-    elif kind not in (int, bool, type(None)):
+    elif kind is int:
+        if not -(2**63) <= after < 2**64:
+            raise _fault(f"an integer of {after.bit_length()} bits; at most 64 are read", path)
+    elif kind not in (bool, type(None)):
         allowed = "dict, list, str, int, float, bool or None"
         raise _fault(f"expected JSON data ({allowed}), found {kind.__name__}", path)
 

@@ -15,6 +15,7 @@ from kubetailor.workloads.merge import merge
 from kubetailor.workloads.metadata import Metadata
 from kubetailor.workloads.names import check_key, check_label_value, check_name
 from kubetailor.workloads.primary import PRIMARY_ANNOTATIONS, primary_of
+from kubetailor.workloads.quantity import amount_in, is_positive, resource_names_in
 
 if TYPE_CHECKING:
     from kubetailor.workloads.workload import Workload
@@ -154,7 +155,7 @@ class Pod:
         return [
             (str(entry.get("name", "")), index)
             for index, entry in enumerate(self._entries("containers"))
-            if isinstance(entry, dict)
+            if type(entry) is dict
         ]
 
     def _container(self, name: str, index: int) -> Container:
@@ -186,7 +187,7 @@ class Pod:
             CannotChangeError: there is none, or it cannot be told.
         """
         containers = self._named_containers()
-        found = primary_of(containers, self._primary_candidates())
+        found = primary_of(containers, self._primary_candidates)
         if found is None:
             names = ", ".join(name for name, _ in containers) or "none"
             raise CannotChangeError(
@@ -196,12 +197,10 @@ class Pod:
             )
         return self._container(*found)
 
-    def _primary_candidates(self) -> Iterable[str]:
-        if name := self.workload.primary_container_name:
-            yield name
+    def _primary_candidates(self) -> list[Any]:
         annotations = self._metadata.get("annotations") if self._metadata else {}
-        yield from (annotations[key] for key in PRIMARY_ANNOTATIONS if annotations.get(key))
-        yield from self._primary_names
+        named = [annotations.get(key) for key in PRIMARY_ANNOTATIONS]
+        return [self.workload.primary_container_name, *named, *self._primary_names]
 
     def set_env(
         self, name: str, value: str | None = None, *, value_from: JsonMap | None = None
@@ -241,7 +240,23 @@ class Pod:
 
     def requests(self, resource: str) -> bool:
         """Whether any container asks for more than 0 of a resource."""
-        return any(self._container(*found).requests(resource) for found in self._named_containers())
+        alias = self.workload.resource_aliases.get(resource)
+        for entry in self._entries("containers"):
+            if type(entry) is dict:
+                amount = amount_in(entry.get("resources"), resource, alias)
+                if amount is not None and is_positive(amount):
+                    return True
+        return False
+
+    @property
+    def resource_names(self) -> set[str]:
+        """The full names of the resources that its containers have a request or a limit of."""
+        aliases = self.workload.resource_aliases
+        found: set[str] = set()
+        for entry in self._entries("containers"):
+            if type(entry) is dict:
+                found |= resource_names_in(entry.get("resources"), aliases)
+        return found
 
     # tolerations -------------------------------------------------------------------------------
 

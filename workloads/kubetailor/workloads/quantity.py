@@ -6,13 +6,23 @@ https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
 from kubetailor.workloads.errors import InvalidObjectError
 
-__all__ = ["is_extended_resource", "parse_quantity", "quantity_text", "same_quantity", "times"]
+__all__ = [
+    "amount_in",
+    "is_extended_resource",
+    "is_positive",
+    "parse_quantity",
+    "quantity_text",
+    "resource_names_in",
+    "same_quantity",
+    "times",
+]
 
 _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _DECIMAL = {"n": -3, "u": -2, "m": -1, "": 0, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
@@ -70,6 +80,54 @@ def same_quantity(a: Any, b: Any) -> bool:
         return parse_quantity(a) == parse_quantity(b)
     except InvalidObjectError:
         return False
+
+
+def is_positive(value: Any) -> bool:
+    """Whether a quantity is more than 0. None and malformed ones are not."""
+    try:
+        return value is not None and parse_quantity(value) > 0
+    except InvalidObjectError:
+        return False
+
+
+def amount_in(resources: Any, name: str, alias: str | None = None) -> Any:
+    """How much of a resource a container's `resources` ask for: the limit, else the request.
+
+    Args:
+        resources: what the container holds there.
+        name: the resource.
+        alias: another name that means the same.
+    """
+    if not isinstance(resources, dict):
+        return None
+    for part in ("limits", "requests"):
+        there = resources.get(part)
+        if isinstance(there, dict):
+            found = there.get(name)
+            if found is None and alias is not None:
+                found = there.get(alias)
+            if found is not None:
+                return found
+    return None
+
+
+def resource_names_in(resources: Any, aliases: Mapping[str, str]) -> set[str]:
+    """The full names of the resources that a container's `resources` hold.
+
+    Args:
+        resources: what the container holds there.
+        aliases: full name -> another name that means the same.
+    """
+    found: set[str] = set()
+    for part in ("limits", "requests"):
+        there = resources.get(part) if isinstance(resources, dict) else None
+        if isinstance(there, dict):
+            found.update(map(str, there))
+    for name, alias in aliases.items():
+        if alias in found:
+            found.remove(alias)
+            found.add(name)
+    return found
 
 
 def quantity_text(value: Any) -> str:

@@ -8,11 +8,19 @@ from typing import Any
 from kubetailor.workloads.draft import Draft, JsonMap, Path, same
 from kubetailor.workloads.errors import CannotChangeError
 
-__all__ = ["PRIMARY", "ContainerTarget", "ReplicaTarget", "as_pod_task", "container_as_pod"]
+__all__ = [
+    "PRIMARY",
+    "ContainerTarget",
+    "ReplicaTarget",
+    "as_pod_task",
+    "container_as_pod",
+    "kubernetes_name",
+]
 
 PRIMARY = "primary"
 """flytekit's name for the container of a `pod_template` that names none."""
 
+_POLICY = "terminationMessagePolicy"
 _RESOURCE_NAMES = {
     "CPU": "cpu",
     "GPU": "gpu",
@@ -22,15 +30,17 @@ _RESOURCE_NAMES = {
 _RESOURCE_ENUM = {**{v: k for k, v in _RESOURCE_NAMES.items()}, "nvidia.com/gpu": "GPU"}
 
 
+def kubernetes_name(resource: Any) -> str:
+    """The name that Kubernetes has for a resource of a task (flyteidl.core.Resources)."""
+    return _RESOURCE_NAMES.get(resource, str(resource))
+
+
 def _resources_as_maps(resources: Any) -> JsonMap:
     """``{"requests": [{"name": "CPU", "value": "1"}]}`` as Kubernetes writes it."""
     found: JsonMap = {}
     for part in ("limits", "requests"):
         entries = (resources or {}).get(part) or []
-        found[part] = {
-            _RESOURCE_NAMES.get(entry.get("name"), str(entry.get("name"))): entry.get("value")
-            for entry in entries
-        }
+        found[part] = {kubernetes_name(entry.get("name")): entry.get("value") for entry in entries}
     return found
 
 
@@ -47,15 +57,20 @@ def _resources_as_entries(resources: Any, like: Any) -> JsonMap:
     return found
 
 
-def container_as_pod(container: JsonMap) -> JsonMap:
+def container_as_pod(template: JsonMap) -> JsonMap:
     """The K8sPod that flytekit makes of a task's container for an empty `pod_template`.
 
+    With one field more, which FlytePropeller sets where the task is a container alone
+    (flyteplugins, flytek8s/container_helper.go, `BuildRawContainer`): without it the error of a
+    failed task would lose the end of its log. Spark's plugin reads no such field.
+
     Args:
-        container: flyteidl.core.Container in JSON form.
+        template: flyteidl.core.TaskTemplate in JSON form, whose target is a container.
 
     Returns:
         flyteidl.core.K8sPod in JSON form.
     """
+    container = template["container"]
     entry: JsonMap = {
         "env": [
             {"name": e.get("key", ""), "value": e.get("value", "")}
@@ -70,6 +85,8 @@ def container_as_pod(container: JsonMap) -> JsonMap:
     resources = _resources_as_maps(container.get("resources"))
     if resources["limits"] or resources["requests"]:
         entry["resources"] = resources
+    if template.get("type") != "spark":
+        entry[_POLICY] = "FallbackToLogsOnError"
     pod: JsonMap = {"metadata": {}, "podSpec": {"containers": [entry]}}
     if "dataConfig" in container:
         pod["dataConfig"] = container["dataConfig"]
@@ -82,7 +99,7 @@ def as_pod_task(template: JsonMap, later: JsonMap) -> JsonMap:
     if not isinstance(container, dict) or "container" in later or "k8sPod" not in later:
         return template
     config = {**(template.get("config") or {}), "primary_container_name": PRIMARY}
-    found = {**_with_pod(template, container_as_pod(container)), "config": config}
+    found = {**_with_pod(template, container_as_pod(template)), "config": config}
     order = [*(key for key in later if key in found), *found]
     return {key: found[key] for key in order}
 
@@ -98,17 +115,17 @@ def _with_pod(template: JsonMap, pod: JsonMap) -> JsonMap:
 class ContainerTarget:
     """The pod that stands for a `container` target, and the way back into the template."""
 
-    _FIELDS = frozenset({"env", "name", "image", "command", "args", "resources"})
+    _FIELDS = frozenset({"env", "name", "image", "command", "args", "resources", _POLICY})
 
-    def __init__(self, container: JsonMap, moved: Callable[[Draft], None]) -> None:
+    def __init__(self, template: JsonMap, moved: Callable[[Draft], None]) -> None:
         """The pod of a container.
 
         Args:
-            container: flyteidl.core.Container in JSON form.
+            template: flyteidl.core.TaskTemplate in JSON form, whose target is a container.
             moved: called when the container has become a pod of the template.
         """
         self.moved: Callable[[Draft], None] = moved
-        self.before: JsonMap = container_as_pod(container)
+        self.before: JsonMap = container_as_pod(template)
         self.draft: Draft = Draft(self.before)
 
     def write_back(self, draft: Draft) -> None:
@@ -146,6 +163,7 @@ class ContainerTarget:
         resources = entry.get("resources") or {}
         return (
             entry.keys() <= self._FIELDS
+            and entry.get(_POLICY) == self.before["podSpec"]["containers"][0].get(_POLICY)
             and all(e.keys() == {"name", "value"} for e in env)
             and len({e["name"] for e in env}) == len(env)
             and resources.keys() <= {"limits", "requests"}

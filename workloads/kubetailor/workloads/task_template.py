@@ -13,11 +13,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kubetailor.workloads.draft import Draft, Json, JsonMap, Path, same
+from kubetailor.workloads.draft import Draft, Json, JsonMap, Path, same, value_at
 from kubetailor.workloads.errors import CannotChangeError
 from kubetailor.workloads.kinds import Kind
 from kubetailor.workloads.metadata import MapName, Metadata
 from kubetailor.workloads.pod import Pod
+from kubetailor.workloads.task_overlay import check_terms, without_base
 from kubetailor.workloads.task_target import (
     PRIMARY,
     ContainerTarget,
@@ -28,7 +29,7 @@ from kubetailor.workloads.task_target import (
 if TYPE_CHECKING:
     from kubetailor.workloads.workload import Workload
 
-__all__ = ["GPU_ALIAS", "TASK_TEMPLATE", "TaskTemplateKind"]
+__all__ = ["GPU_ALIAS", "TASK_TEMPLATE", "TaskTemplateKind", "object_is_pod"]
 
 GPU_ALIAS = {"nvidia.com/gpu": "gpu"}
 """flytekit writes `gpu` for what FlytePropeller makes `nvidia.com/gpu`
@@ -115,7 +116,7 @@ class TaskTemplateKind(Kind):
     def object_metadata(self, workload: Workload) -> Metadata:
         """``metadata.metadata``, which reaches the object alone (`@task(labels=…)`)."""
         below: tuple[Path, ...] = ()
-        if _object_is_pod(workload.draft.root):
+        if object_is_pod(workload.draft.root.get("type")):
             below = (("k8sPod", "metadata"),)
         found = workload.metadata_at(workload.draft, ("metadata", "metadata"), below=below)
         assert found is not None
@@ -151,6 +152,22 @@ class TaskTemplateKind(Kind):
                         field=where,
                     )
 
+    def settle(self, workload: Workload) -> None:
+        """What a step wrote into the task's own pod is not laid over it once more."""
+        root, before = workload.draft.root, workload.committed
+        for path, role, (over,) in _overlay_places(root):
+            place = (*path, "podSpec")
+            was, now = value_at(before, place), value_at(root, place)
+            if not isinstance(now, dict):
+                continue
+            if now is not was:
+                primary = (root.get("config") or {}).get("primary_container_name") or PRIMARY
+                kept = without_base(now, was, _pod_spec(root), str(primary), over=over)
+                if kept is not now:
+                    workload.draft.put(place, kept)
+                    now = kept
+            check_terms(now, _pod_spec(before), _pod_spec(root), role)
+
     def find_pods(self, workload: Workload) -> list[Pod]:
         """The task's own pod first, then those laid over it."""
         root = workload.draft.root
@@ -163,7 +180,7 @@ class TaskTemplateKind(Kind):
 
         place: Path = ()
         if isinstance(container, dict):
-            target = ContainerTarget(container, becomes_pod)
+            target = ContainerTarget(root, becomes_pod)
             workload.converted.append(target)
             draft = target.draft
         elif isinstance(pod, dict) and isinstance(pod.get("podSpec"), dict):
@@ -214,21 +231,22 @@ class TaskTemplateKind(Kind):
                 )
 
 
-def _object_is_pod(root: JsonMap) -> bool:
+def object_is_pod(task_type: Any) -> bool:
+    """Whether the object that a type of task makes is its pod, and gets the object's metadata."""
     # The legacy array plugin leaves `metadata.metadata` out (flyteplugins, plugins/array/k8s).
-    return root.get("type") not in _KINDS and root.get("type") != "container_array"
+    return task_type not in _KINDS and task_type != "container_array"
 
 
 def _pod_metadata(workload: Workload, draft: Draft, place: Path) -> Metadata | None:
     """The labels of the task's own pod: the object's, where the object is the pod."""
-    if _object_is_pod(workload.draft.root):
+    if object_is_pod(workload.draft.root.get("type")):
         return workload.metadata
     return workload.metadata_at(draft, (*place, "metadata"))
 
 
 def _pod_spec(root: JsonMap) -> JsonMap:
     container = root.get("container")
-    pod = container_as_pod(container) if isinstance(container, dict) else root.get("k8sPod")
+    pod = container_as_pod(root) if isinstance(container, dict) else root.get("k8sPod")
     return (pod or {}).get("podSpec") or {}
 
 

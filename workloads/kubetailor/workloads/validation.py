@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kubetailor.workloads.draft import Json, JsonMap, Key, Path, dotted
+from kubetailor.workloads.draft import Json, JsonMap, Key, Path, dotted, unshared
 from kubetailor.workloads.errors import InvalidObjectError
 from kubetailor.workloads.metadata import FLYTE_LABELS
 from kubetailor.workloads.names import (
@@ -50,21 +50,24 @@ def _walk(before: Json, after: Json, path: Path) -> None:
             if value is was:
                 continue
             check = _CHECKS.get(key)
-            done = check is not None and check(was, value, (*path, key))
-            if not done and isinstance(value, _NESTED):
-                _walk(was, value, (*path, key))
+            if check is not None:
+                if check(was, value, (*path, key)):
+                    continue
+            elif not isinstance(value, _NESTED):
+                continue
+            _walk(was, value, (*path, key))
     elif isinstance(after, list):
         was_list = before if isinstance(before, list) else []
-        for index, value in _new(was_list, after):
+        for index, value in unshared(was_list, after):
             if isinstance(value, _NESTED):
                 _walk(was_list[index] if index < len(was_list) else None, value, (*path, index))
 
 
 def _new(before: Json, after: Json) -> list[tuple[int, Json]]:
     """The (index, entry) of each entry of a list that is not shared with the list before."""
-    known = set(map(id, before)) if isinstance(before, list) else ()
-    entries = after if isinstance(after, list) else ()
-    return [(index, entry) for index, entry in enumerate(entries) if id(entry) not in known]
+    if not isinstance(after, list):
+        return []
+    return unshared(before if isinstance(before, list) else [], after)
 
 
 def _map(value: Json) -> JsonMap:

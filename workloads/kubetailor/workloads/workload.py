@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from kubetailor.workloads.diff import apply_ops, diff
-from kubetailor.workloads.draft import Draft, Json, JsonMap, Key, Path, deep_copy, dotted, same
+from kubetailor.workloads.draft import (
+    Draft,
+    Json,
+    JsonMap,
+    Key,
+    Path,
+    deep_copy,
+    dotted,
+    same,
+    value_at,
+)
 from kubetailor.workloads.errors import InvalidObjectError
 from kubetailor.workloads.kinds import Kind
 from kubetailor.workloads.merge import merge
@@ -40,16 +51,17 @@ class Workload:
     Attributes:
         kind: its row in the kinds table.
         draft: the object under change.
+        committed: the object as it was when the last step was done.
         notes: what verbs noticed since the host last took them.
         writer: who is writing now: (layer, step name, which of the steps of that name).
         is_child: whether its controller is a workload too.
     """
 
     __slots__ = (
-        "_committed",
         "_metadata",
         "_pods",
         "_writers",
+        "committed",
         "converted",
         "draft",
         "is_child",
@@ -68,7 +80,7 @@ class Workload:
         """
         self.kind: Kind = kind
         self.draft: Draft = Draft(obj)
-        self._committed = obj
+        self.committed: JsonMap = obj
         self.notes: list[Note] = []
         self.converted: list[Converted] = []
         self.writer: tuple[str, str, int] = ("", "", 0)
@@ -243,34 +255,40 @@ class Workload:
         """Close this version of the object, converted pods included, and return it."""
         for pod in tuple(self.converted):  # one that becomes a pod target leaves the list
             pod.write_back(self.draft)
+        if self.draft.root is not self.committed:
+            self.kind.settle(self)
         root = self.draft.checkpoint()
-        if root is not self._committed:
-            self._check_identity(self._committed, root)
-            self.kind.check_change(self._committed, root)
-            self._committed = root
+        if root is not self.committed:
+            self._check_identity(self.committed, root)
+            self.kind.check_change(self.committed, root)
+            self.committed = root
         return root
 
     def _check_identity(self, before: JsonMap, after: JsonMap) -> None:
-        for path in self.kind.identity:
-            old: Json = before
-            new: Json = after
-            for key in path:
-                old = old.get(key) if isinstance(old, dict) else None
-                new = new.get(key) if isinstance(new, dict) else None
-                if old is new:
-                    break
-            if not same(old, new):
-                raise InvalidObjectError(
-                    f"a step may not change what the object is: {dotted(path)} was {_shown(old)} "
-                    f"and would be {_shown(new)}",
-                    field=dotted(path),
-                )
+        for root, paths in _by_root(self.kind.identity).items():
+            if before.get(root) is after.get(root):
+                continue
+            for path in paths:
+                old, new = value_at(before, path), value_at(after, path)
+                if old is not new and not same(old, new):
+                    raise InvalidObjectError(
+                        f"a step may not change what the object is: {dotted(path)} was "
+                        f"{_shown(old)} and would be {_shown(new)}",
+                        field=dotted(path),
+                    )
 
-    def reset(self, root: JsonMap) -> None:
-        """Go to another version of the object."""
+    def reset(self, root: JsonMap, views: tuple[Pod, ...] | None = None) -> None:
+        """Go to another version of the object.
+
+        Args:
+            root: the version.
+            views: its pods, if they were asked for when it was the current one. They are places,
+                and still right if nothing was done since to the object as a whole.
+        """
         self.draft.reset(root)
-        self._committed = root
-        self.release()
+        self.committed = root
+        if views is None or self._pods is not views or self.converted:
+            self.release()
 
     def release(self) -> None:
         """Let go of its views, which refer to it: nothing waits for the garbage collector."""
@@ -282,6 +300,13 @@ class Workload:
         for pod in self.converted:
             pod.draft.close()
         self.converted = []
+
+
+@lru_cache(maxsize=64)
+def _by_root(paths: tuple[Path, ...]) -> Mapping[str, tuple[Path, ...]]:
+    """Paths by their first key."""
+    roots = dict.fromkeys(str(path[0]) for path in paths)
+    return {root: tuple(path for path in paths if path[0] == root) for root in roots}
 
 
 def has_role(role: str, wanted: str) -> bool:

@@ -19,20 +19,26 @@ from kubetailor.workloads import Json, JsonMap
 if TYPE_CHECKING:
     from flytekit.models import task
 
-__all__ = ["read_head", "read_model", "read_overrides", "read_pod_template"]
+__all__ = ["RESOURCE_NAMES", "read_model", "read_overrides", "read_pod_template"]
 
-_RESOURCE_NAMES: Mapping[int, str] = {
-    number: name for name, number in tasks_pb2.Resources.ResourceName.items()
+RESOURCE_NAMES: Mapping[int, str | None] = {
+    number: name if number else None for name, number in tasks_pb2.Resources.ResourceName.items()
 }
+"""flyteidl's resources by number; the first is none."""
+
 _RUNTIMES: Mapping[int, str] = {
     number: name for name, number in tasks_pb2.RuntimeMetadata.RuntimeType.items()
 }
 
 
-def read_head(template: task.TaskTemplate) -> JsonMap:
-    """The parts by which most chains can tell whether they concern a task."""
+def read_model(template: task.TaskTemplate) -> JsonMap:
+    """What a chain sees of a task template, without the parts that are empty.
+
+    Args:
+        template: the template.
+    """
     id_ = template.id
-    return {
+    found: JsonMap = {
         "id": _set(
             resourceType="TASK",
             project=id_.project,
@@ -43,16 +49,6 @@ def read_head(template: task.TaskTemplate) -> JsonMap:
         "type": template.type,
         "metadata": _read_metadata(template.metadata),
     }
-
-
-def read_model(template: task.TaskTemplate, head: JsonMap | None = None) -> JsonMap:
-    """What a chain sees of a task template, without the parts that are empty.
-
-    Args:
-        template: the template.
-        head: what `read_head` gave, if that was asked already.
-    """
-    found = head or read_head(template)
     if template.custom:
         found["custom"] = plain(template.custom)
     if template.container is not None:
@@ -130,10 +126,7 @@ def _read_pairs(pairs: Mapping[str, str] | None) -> list[JsonMap]:
 
 
 def _read_resources(entries: list[Any]) -> list[JsonMap]:
-    return [
-        _set(name=_RESOURCE_NAMES[entry.name] if entry.name else None, value=entry.value)
-        for entry in entries
-    ]
+    return [_set(name=RESOURCE_NAMES[entry.name], value=entry.value) for entry in entries]
 
 
 def _read_pod(pod: Any) -> JsonMap:

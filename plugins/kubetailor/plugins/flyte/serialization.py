@@ -13,12 +13,7 @@ import click
 from flytekit.models.task import TaskSpec
 
 from kubetailor.plugins.flyte.gate import Gate
-from kubetailor.plugins.flyte.models import (
-    read_head,
-    read_model,
-    read_overrides,
-    read_pod_template,
-)
+from kubetailor.plugins.flyte.models import read_model, read_overrides, read_pod_template
 from kubetailor.plugins.flyte.overrides import contradictions
 from kubetailor.plugins.flyte.report import Report, report_under
 from kubetailor.plugins.flyte.tailoring import serializes, tailor_pod_template, tailor_template
@@ -105,10 +100,9 @@ class Serialization:
         """
         template = spec.template
         outcome = None
-        with self._readable():
-            head = read_head(template)
-            if not self._gate.is_closed_to(head):
-                before = read_model(template, head)
+        if not self._gate.is_closed_to(template):
+            with self._readable():
+                before = read_model(template)
                 outcome = tailor_template(self._tailor, before)
                 write_model(template, before, outcome.after)
                 self._report.notices.say(outcome, f"task {template.id.name}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kubetailor.plugins.flyte.limits import check_result
 from kubetailor.plugins.flyte.stamp import STAMP, stamp_of, stamped
 from kubetailor.plugins.flyte.undo import TASK_PLACE, UNDO, undo, with_undo
 from kubetailor.registry import Chain, Result
@@ -13,9 +12,16 @@ from kubetailor.registry.tailor import Tailor, Tailored
 from kubetailor.workloads import Draft, Json, JsonMap, Path, diff, same
 from kubetailor.workloads.diff import pointer
 
-__all__ = ["Outcome", "serializes", "tailor_pod_template", "tailor_template"]
+__all__ = [
+    "POD_PLACE",
+    "Outcome",
+    "serializes",
+    "tailor_pod_template",
+    "tailor_template",
+    "with_pod",
+]
 
-_POD_PLACE: Path = ("metadata", "annotations", UNDO)
+POD_PLACE: Path = ("metadata", "annotations", UNDO)
 """Where a node's pod template keeps its way back: it has no `config`."""
 
 
@@ -83,8 +89,8 @@ def tailor_pod_template(tailor: Tailor, pod: JsonMap, task: Outcome) -> Outcome:
     Raises:
         KubetailorError: as `tailor_template`.
     """
-    author, warnings = undo(pod, _POD_PLACE)
-    template = _with_pod(task.author, author)
+    author, warnings = undo(pod, POD_PLACE)
+    template = with_pod(task.author, author)
     tailored = _run(tailor, template)
     result, after = tailored.result, author
     if _did_something(result):
@@ -98,7 +104,7 @@ def tailor_pod_template(tailor: Tailor, pod: JsonMap, task: Outcome) -> Outcome:
             _write_changes(draft, path, Draft(given).get(path) or {}, Draft(made).get(path) or {})
         stamp = _stamp(result, tailored.chain, template)
         draft.edit(("metadata", "annotations"))[STAMP] = stamp
-        after = with_undo(draft.checkpoint(), author, _POD_PLACE)
+        after = with_undo(draft.checkpoint(), author, POD_PLACE)
     return Outcome(author, after, result, tailored.chain, tuple(warnings))
 
 
@@ -106,6 +112,9 @@ def _run(tailor: Tailor, template: JsonMap) -> Tailored:
     """The chain over a task template, where its phase is installed."""
     if not serializes(tailor):
         return Tailored(Result(template, template), None)
+    # Late: the webhook reads this module too, where there is no flytekit.
+    from kubetailor.plugins.flyte.limits import check_result
+
     tailored = tailor.tailor(template, "serialize", **known_of_template(template))
     check_result(tailored.result)
     return tailored
@@ -125,8 +134,13 @@ def _stamp(result: Result, chain: Chain | None, template: JsonMap) -> str:
 # a node's pod template ---------------------------------------------------------------------------
 
 
-def _with_pod(task: JsonMap, pod: JsonMap) -> JsonMap:
-    """A task template with a node's pod in the place of its own target."""
+def with_pod(task: JsonMap, pod: JsonMap) -> JsonMap:
+    """A task template with a node's pod in the place of its own target.
+
+    Args:
+        task: the template.
+        pod: flyteidl.core.K8sPod in JSON form.
+    """
     own: JsonMap = task.get("k8sPod") or {}
     target = task.get("container") or own
     metadata: JsonMap = {**(own.get("metadata") or {})}
