@@ -62,8 +62,9 @@ bench: $(INSTALLED) ## measure, and print each ratio beside its goal
 bench-check: $(INSTALLED) ## measure, and fail where a ratio is beyond its limit
 	$(PY) -m benchmarks --check
 
-docs: $(INSTALLED) ## write the generated pages of the reference anew
+docs: $(INSTALLED) ## write what is generated in docs/ and deploy/ anew
 	$(PY) docs/generate.py
+	$(PY) deploy/generate.py
 
 # ------------------------------------------------------------------------------- real control planes
 cluster-tools: $(INSTALLED) ## build the control planes for test-cluster, where they are missing (needs Go)

@@ -42,7 +42,7 @@ class Tool:
     package: str = "."
     core: bool = True
     files: dict[str, str] = field(default_factory=dict[str, str])
-    """What else of the module is needed: name in the cache -> folder or file in the module."""
+    """What else is needed: name in the cache -> module, a space, folder or file in it."""
 
     @property
     def version(self) -> str:
@@ -77,10 +77,10 @@ class Tool:
     def home(self) -> Path:
         """Its folder in the cache."""
         told = hashlib.sha256(f"{platform.system()} {platform.machine()} {self.flags}".encode())
+        told.update(repr(self.files).encode() if self.files else b"")
         for path in self.sources:
-            told.update(
-                path.relative_to(TOOLS_FOLDER).as_posix().encode() + b"\0" + path.read_bytes()
-            )
+            told.update(path.relative_to(TOOLS_FOLDER).as_posix().encode() + b"\0")
+            told.update(path.read_bytes())
         return cache() / f"{self.name}-{self.version}-{told.hexdigest()[:12]}"
 
     @property
@@ -112,8 +112,8 @@ TOOLS: Final = {
             "sigs.k8s.io/kueue",
             "sigs.k8s.io/kueue/cmd/kueue",
             files={
-                "crd": "config/components/crd/bases",
-                "webhook.yaml": "config/components/webhook/manifests.yaml",
+                "crd": "sigs.k8s.io/kueue config/components/crd/bases",
+                "webhook.yaml": "sigs.k8s.io/kueue config/components/webhook/manifests.yaml",
             },
         ),
         Tool(
@@ -121,15 +121,21 @@ TOOLS: Final = {
             "kwok",
             "sigs.k8s.io/kwok",
             "sigs.k8s.io/kwok/cmd/kwok",
-            files={"stage": "kustomize/stage"},
+            files={"stage": "sigs.k8s.io/kwok kustomize/stage"},
         ),
         Tool(
             "training-operator",
             "training-operator",
             "github.com/kubeflow/training-operator",
-            files={"crd": "manifests/base/crds"},
+            files={"crd": "github.com/kubeflow/training-operator manifests/base/crds"},
         ),
-        Tool("flytepropeller", "flytepropeller", "github.com/flyteorg/flyte/flytepropeller"),
+        Tool(
+            "flytepropeller",
+            "flytepropeller",
+            "github.com/flyteorg/flyte/flytepropeller",
+            # It makes RayJobs, and KubeRay is not of the core.
+            files={"crd": "github.com/ray-project/kuberay/ray-operator config/crd/bases"},
+        ),
         Tool("flyteadmin", "flyteadmin", "kubetailor.dev/tools/flyteadmin"),
         Tool(
             "kuberay",
@@ -137,7 +143,7 @@ TOOLS: Final = {
             "github.com/ray-project/kuberay/ray-operator",
             "github.com/ray-project/kuberay/ray-operator",
             core=False,
-            files={"crd": "config/crd/bases"},
+            files={"crd": "github.com/ray-project/kuberay/ray-operator config/crd/bases"},
         ),
         Tool(
             "jobset",
@@ -146,8 +152,8 @@ TOOLS: Final = {
             "sigs.k8s.io/jobset",
             core=False,
             files={
-                "crd": "config/components/crd/bases",
-                "webhook.yaml": "config/components/webhook/manifests.yaml",
+                "crd": "sigs.k8s.io/jobset config/components/crd/bases",
+                "webhook.yaml": "sigs.k8s.io/jobset config/components/webhook/manifests.yaml",
             },
         ),
     )
@@ -196,10 +202,10 @@ def build(tool: Tool) -> None:
         new.mkdir(parents=True)
         command = ["go", "build", "-v", "-trimpath", f"-ldflags={tool.flags}", "-o"]
         _run([*command, str(new / tool.name), tool.package], folder, tool.name)
-        if tool.files:
-            module = _output(["go", "list", "-m", "-f", "{{.Dir}}", tool.module], folder)
-            for name, source in tool.files.items():
-                _copy(Path(module, source), new / name)
+        for name, place in tool.files.items():
+            module, _, source = place.partition(" ")
+            found = _output(["go", "list", "-m", "-f", "{{.Dir}}", module], folder)
+            _copy(Path(found, source), new / name)
         new.rename(home)
     finally:
         shutil.rmtree(new, ignore_errors=True)

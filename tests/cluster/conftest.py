@@ -16,8 +16,9 @@ from .stack.core import Core
 from .stack.flyte import start_flyteadmin, start_propeller
 from .stack.kubelet import start_kubelet
 from .stack.kwok import start_kwok
-from .stack.operators import start_kuberay, start_kueue, start_training_operator
+from .stack.operators import start_jobset, start_kuberay, start_kueue, start_training_operator
 from .stack.process import Process
+from .stack.pyflyte import DOMAINS, PROJECT, Pyflyte
 from .stack.s3 import S3, start_s3
 from .stack.webhook import Webhook
 
@@ -76,6 +77,12 @@ def kuberay(core: Core, running: ExitStack) -> Process:
 
 
 @pytest.fixture(scope="session")
+def jobset(core: Core, running: ExitStack) -> Process:
+    """JobSet's operator, which is not of the core: mark the test `all_tools`."""
+    return start_jobset(core, running)
+
+
+@pytest.fixture(scope="session")
 def s3(core: Core, running: ExitStack) -> S3:
     """An S3 server."""
     return start_s3(core.folder, running)
@@ -99,6 +106,14 @@ def propeller(
 def kubelet(core: Core, s3: S3, running: ExitStack) -> Process:
     """Runs Flyte's pods on the nodes with its label as processes."""
     return start_kubelet(core, s3, running)
+
+
+@pytest.fixture(scope="session")
+def pyflyte(client: Client, flyteadmin: str, propeller: Process, s3: S3) -> Pyflyte:
+    """flytekit's commands and client, with Flyte's control plane behind them."""
+    for domain in DOMAINS:
+        client.namespace(f"{PROJECT}-{domain}")
+    return Pyflyte(flyteadmin, s3)
 
 
 @pytest.fixture

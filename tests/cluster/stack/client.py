@@ -62,7 +62,23 @@ class Client:
         content_type: str = "application/json",
         **query: str,
     ) -> str:
-        """One request.
+        """One request; the body of its answer.
+
+        Raises:
+            ApiError: it was refused.
+        """
+        return self.answer(method, path, body, content_type=content_type, **query).text
+
+    def answer(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        content_type: str = "application/json",
+        **query: str,
+    ) -> requests.Response:
+        """One request; its answer, headers and all.
 
         Raises:
             ApiError: it was refused.
@@ -81,7 +97,7 @@ class Client:
             except (ValueError, KeyError):
                 message = answer.text
             raise ApiError(answer.status_code, message)
-        return answer.text
+        return answer
 
     def path(self, api: str, kind: str, namespace: str | None = None, name: str = "") -> str:
         """The path of an object, or of all of a kind."""

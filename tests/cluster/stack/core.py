@@ -21,6 +21,18 @@ __all__ = ["Core"]
 
 ADMIN: Final = "admin"
 _MASTERS: Final = "system:masters"
+_AUDITED: Final = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        {
+            "level": "Metadata",
+            "verbs": ["create"],
+            "resources": [{"group": "", "resources": ["pods"]}],
+        }
+    ],
+}
 
 
 class Core:
@@ -32,6 +44,7 @@ class Core:
         kubeconfig: the administrator's.
         client: the administrator's.
         api_server: the process.
+        audit: of pods that were created, and of what webhooks said of them; a JSON object a line.
     """
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
@@ -50,6 +63,7 @@ class Core:
         self._authority = folder / "ca.crt"
         self._authority.write_bytes(authority.pem)
         self.kubeconfig: Path = self._kubeconfig()
+        self.audit: Path = folder / "audit.log"
         etcd = self._etcd(stack)
         key = self._signing_key()
         self.api_server: Process = stack.enter_context(self._api_server(etcd, key))
@@ -116,6 +130,8 @@ class Core:
     def _api_server(self, etcd: str, key: Path) -> Process:
         tokens = self.folder / "tokens.csv"
         tokens.write_text(f"{self._token},{ADMIN},{ADMIN},{_MASTERS}\n")
+        policy = self.folder / "audit.yaml"
+        policy.write_text(yaml.safe_dump(_AUDITED))
         command = [
             program("kube-apiserver"),
             f"--etcd-servers={etcd}",
@@ -130,6 +146,8 @@ class Core:
             f"--token-auth-file={tokens}",
             "--authorization-mode=RBAC",
             "--allow-privileged",
+            f"--audit-policy-file={policy}",
+            f"--audit-log-path={self.audit}",
         ]
         return Process("kube-apiserver", command, folder=self.folder)
 

@@ -11,10 +11,11 @@ import yaml
 
 from ..build import program
 from .core import Core
+from .operators import apply_crds
 from .process import Process, free_port, wait_for
 from .s3 import S3
 
-__all__ = ["ENDPOINT", "PLUGINS", "start_flyteadmin", "start_propeller"]
+__all__ = ["ENDPOINT", "PLUGINS", "start_flyteadmin", "start_propeller", "start_standin"]
 
 ENDPOINT: Final = "KUBETAILOR_FLYTEADMIN"
 """Names the endpoint of a real FlyteAdmin, host:port, that writes into this cluster."""
@@ -31,6 +32,39 @@ PLUGINS: Final = (
     "echo",
 )
 
+_SETTINGS: Final = {
+    "task_resources": {
+        "defaults": {"cpu": "100m", "memory": "100Mi"},
+        "limits": {"cpu": "64", "memory": "512Gi", "gpu": "16"},
+    }
+}
+
+_DASK_JOB: Final = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "daskjobs.kubernetes.dask.org"},
+    "spec": {
+        "group": "kubernetes.dask.org",
+        "scope": "Namespaced",
+        "names": {"kind": "DaskJob", "plural": "daskjobs", "singular": "daskjob"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "subresources": {"status": {}},
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "x-kubernetes-preserve-unknown-fields": True,
+                    }
+                },
+            }
+        ],
+    },
+}
+"""Dask's operator is Python and its definitions are in no Go module: any DaskJob is taken."""
+
 
 def start_flyteadmin(core: Core, s3: S3, stack: ExitStack) -> str:
     """Start the stand-in, unless there is a real one.
@@ -38,12 +72,27 @@ def start_flyteadmin(core: Core, s3: S3, stack: ExitStack) -> str:
     Returns:
         Its endpoint, host:port.
     """
-    told = os.environ.get(ENDPOINT)
-    if told:
-        return told
+    return os.environ.get(ENDPOINT) or start_standin(core, s3, stack)
+
+
+def start_standin(core: Core, s3: S3, stack: ExitStack, **settings: Any) -> str:
+    """Start the stand-in.
+
+    Args:
+        core: the cluster that it writes into.
+        s3: where it keeps data.
+        stack: what ends it.
+        settings: sections of FlyteAdmin's config beside those that the stack needs.
+
+    Returns:
+        Its endpoint, host:port.
+    """
     port = free_port()
+    file = core.folder / "flyteadmin.yaml"
+    file.write_text(yaml.safe_dump({**_SETTINGS, **settings}))
     command = [
         program("flyteadmin"),
+        f"--config={file}",
         f"--listen=127.0.0.1:{port}",
         f"--kubeconfig={core.kubeconfig}",
         f"--s3-endpoint={s3.url}",
@@ -63,6 +112,8 @@ def start_flyteadmin(core: Core, s3: S3, stack: ExitStack) -> str:
 
 def start_propeller(core: Core, s3: S3, admin: str, stack: ExitStack) -> Process:
     """Start FlytePropeller for all namespaces."""
+    apply_crds(core, "flytepropeller")
+    core.client.create(_DASK_JOB)
     file = core.folder / "propeller.yaml"
     file.write_text(yaml.safe_dump(_configuration(core, s3, admin)))
     command = [program("flytepropeller"), f"--config={file}"]
@@ -114,6 +165,14 @@ def _configuration(core: Core, s3: S3, admin: str) -> dict[str, Any]:
                 "enabled-plugins": [name.replace("K8S-ARRAY", "K8S-ARRAY") for name in PLUGINS]
             }
         },
-        "plugins": {"k8s": {"default-cpus": "100m", "default-memory": "100Mi"}},
+        "plugins": {
+            "k8s": {
+                "default-cpus": "100m",
+                "default-memory": "100Mi",
+                # As on GKE.
+                "gpu-device-node-label": "cloud.google.com/gke-accelerator",
+                "gpu-partition-size-node-label": "cloud.google.com/gke-gpu-partition-size",
+            }
+        },
         "logger": {"level": 3, "show-source": True},
     }

@@ -233,7 +233,9 @@ def start_kubelet(core: Core, s3: S3, stack: ExitStack) -> Process:
     folder.mkdir()
     command = [sys.executable, "-m", __name__, core.kubeconfig, folder]
     root = str(Path(__file__).parents[3])
-    env = {**os.environ, **s3.env, "PYTHONPATH": root}
+    # Where this Python is, flytekit's commands are too.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    env = {**os.environ, **s3.env, "PYTHONPATH": root, "PATH": path}
     return stack.enter_context(Process("kubelet", command, folder=core.folder, env=env))
 
 

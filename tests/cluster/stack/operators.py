@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import functools
+import json
 import socket
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,9 +17,15 @@ from ..build import TOOLS, program
 from .certificates import Authority
 from .core import Core
 from .kubectl import kubectl
-from .process import Process, StackError, free_port
+from .process import Process, StackError, free_port, wait_for
 
-__all__ = ["apply_crds", "start_kuberay", "start_kueue", "start_training_operator"]
+__all__ = [
+    "apply_crds",
+    "start_jobset",
+    "start_kuberay",
+    "start_kueue",
+    "start_training_operator",
+]
 
 FRAMEWORKS: Final = (
     "batch/job",
@@ -26,20 +34,45 @@ FRAMEWORKS: Final = (
     "kubeflow.org/tfjob",
     "ray.io/rayjob",
     "ray.io/raycluster",
+    "jobset.x-k8s.io/jobset",
 )
 
+_POD: Final = {"containers": [{"name": "main", "image": "main"}], "restartPolicy": "Never"}
+_QUEUED: Final = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {
+        "name": "queued",
+        "namespace": "default",
+        "labels": {"kueue.x-k8s.io/queue-name": "none"},
+    },
+    "spec": {"template": {"spec": _POD}},
+}
+"""What Kueue suspends, once the API server asks it."""
 
 _METRICS: Final = "/etc/kueue/metrics/certs"
 
 
+@functools.cache
 def apply_crds(core: Core, tool: str) -> None:
-    """Install the custom resource definitions that come with a tool."""
+    """Install the custom resource definitions that come with a tool, once."""
     folder = TOOLS[tool].home / "crd"
     files = [path for path in sorted(folder.glob("*.yaml")) if path.name != "kustomization.yaml"]
+    named = (f"--filename={file}" for file in files)
     # Server-side: some are too large for the annotation of a client-side apply.
-    named = [f"--filename={file}" for file in files]
-    kubectl(core, "apply", "--server-side", *named)
-    kubectl(core, "wait", "--for=condition=Established", "--timeout=30s", *named)
+    applied = kubectl(core, "apply", "--server-side", "--output=name", *named).split()
+    for name in applied:
+        plural, _, group = name.rpartition("/")[2].partition(".")
+        served = functools.partial(_is_served, core, plural, group)
+        wait_for(f"{plural} of {group}", served)
+
+
+def _is_served(core: Core, plural: str, group: str) -> bool:
+    """Asked of the API server's index: `kubectl wait` fails where there are no conditions yet."""
+    versions = json.loads(core.client.raw("GET", f"/apis/{group}"))
+    newest = versions["preferredVersion"]["groupVersion"]
+    served = json.loads(core.client.raw("GET", f"/apis/{newest}"))["resources"]
+    return any(found["name"] == plural for found in served)
 
 
 def start_training_operator(core: Core, stack: ExitStack) -> Process:
@@ -62,6 +95,35 @@ def start_kuberay(core: Core, stack: ExitStack) -> Process:
     return stack.enter_context(Process("kuberay", command, folder=core.folder))
 
 
+def start_jobset(core: Core, stack: ExitStack) -> Process:
+    """Start JobSet's operator with its own webhooks."""
+    apply_crds(core, "jobset")
+    folder = core.folder / "jobset"
+    authority = Authority()
+    port = free_port()
+    configuration = {
+        "apiVersion": "config.jobset.x-k8s.io/v1alpha1",
+        "kind": "Configuration",
+        "webhook": {
+            "host": "127.0.0.1",
+            "port": port,
+            "certDir": str(authority.write(folder / "certificates")),
+        },
+        "metrics": {"bindAddress": f"127.0.0.1:{free_port()}"},
+        "health": {"healthProbeBindAddress": f"127.0.0.1:{free_port()}"},
+        "internalCertManagement": {"enable": False},
+        "leaderElection": {"leaderElect": False},
+    }
+    file = folder / "configuration.yaml"
+    file.write_text(yaml.safe_dump(configuration))
+    command = [program("jobset"), f"--config={file}", f"--kubeconfig={core.kubeconfig}"]
+    jobset = stack.enter_context(Process("jobset", command, folder=core.folder))
+    jobset.wait_for(lambda: _listens(port))
+    for obj in webhooks_of("jobset", authority, port, "jobset"):
+        core.client.create(obj)
+    return jobset
+
+
 def start_kueue(core: Core, stack: ExitStack, *, name: str = "kueue") -> Process:
     """Start Kueue with its own webhooks.
 
@@ -70,7 +132,10 @@ def start_kueue(core: Core, stack: ExitStack, *, name: str = "kueue") -> Process
         stack: what ends it.
         name: the prefix of the names of its webhook configurations, which say who is called first.
     """
-    apply_crds(core, "kueue")
+    # A kind that it does not find when it starts, Kueue looks for ever more rarely.
+    for tool in ("kueue", "training-operator", "kuberay", "jobset"):
+        if TOOLS[tool].is_built:
+            apply_crds(core, tool)
     folder = core.folder / "kueue"
     authority = Authority()
     certificates = authority.write(folder / "certificates")
@@ -98,6 +163,7 @@ def start_kueue(core: Core, stack: ExitStack, *, name: str = "kueue") -> Process
     kueue.wait_for(lambda: _listens(port))
     for obj in webhooks_of("kueue", authority, port, name):
         core.client.create(obj)
+    kueue.wait_for(lambda: core.client.create(_QUEUED, dryRun="All")["spec"]["suspend"])
     return kueue
 
 

@@ -10,20 +10,22 @@ import urllib.request
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from kubetailor.plugins.webhook.manifests import installation
 from kubetailor.plugins.webhook.reload import load_tailor
 from kubetailor.plugins.webhook.selection import configuration
 
 from .certificates import Authority
+from .client import ApiError
 from .core import Core
-from .process import Process, free_port
+from .process import Process, free_port, wait_for
 from .service import Service
 
 __all__ = ["Webhook"]
 
 KUBETAILOR = Path(sys.executable).with_name("kubetailor")
+_PROBE: Final = "kubetailor.dev/probe"
 
 
 class Webhook:
@@ -75,9 +77,15 @@ class Webhook:
         self._service = stack.enter_context(Service(self._ready))
         stack.callback(self.forget)
         core.client.create(self.configuration(namespaces))
+        if namespaces:
+            wait_for(f"{name} to be asked", lambda: self._is_asked(namespaces[0]), every=0.02)
 
-    def serve(self, port: int | None = None) -> int:
-        """Start one more server, and wait until it is ready.
+    def serve(self, port: int | None = None, *, until: str = "/readyz") -> int:
+        """Start one more server.
+
+        Args:
+            port: where it listens; None for a port of its own.
+            until: the page that is waited for.
 
         Returns:
             Its port.
@@ -94,7 +102,7 @@ class Webhook:
         ]
         server = self._stack.enter_context(Process(f"server-{port}", command, folder=self._folder))
         self.replicas[port] = server
-        server.wait_for(lambda: self.ask(port, "/readyz"))
+        server.wait_for(lambda: self.ask(port, until))
         return port
 
     def configuration(self, namespaces: tuple[str, ...]) -> dict[str, Any]:
@@ -114,6 +122,7 @@ class Webhook:
                     "values": list(namespaces),
                 }
             )
+        found["webhooks"].append(_probe(self.name))
         return found
 
     def forget(self) -> None:
@@ -137,6 +146,36 @@ class Webhook:
         """What all servers have logged."""
         return "".join(file.read_text() for file in sorted(self._folder.glob("server-*.log")))
 
+    def _is_asked(self, namespace: str) -> bool:
+        """Whether the API server has noticed the configuration, which takes it a moment."""
+        metadata = {"name": "probe", "namespace": namespace, "labels": {_PROBE: self.name}}
+        probe = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+        try:
+            self._core.client.create(probe, dryRun="All")
+        except ApiError:
+            return True
+        return False
+
     def _ready(self) -> list[int]:
         """The ports of the servers that are there, as a kubelet's probes keep them."""
         return [port for port, server in self.replicas.items() if server.is_running]
+
+
+def _probe(name: str) -> dict[str, Any]:
+    """A webhook that nobody serves: what it selects is denied once the configuration is in use."""
+    return {
+        "name": "probe.kubetailor.dev",
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "rules": [
+            {
+                "apiGroups": [""],
+                "apiVersions": ["v1"],
+                "resources": ["configmaps"],
+                "operations": ["CREATE"],
+            }
+        ],
+        "objectSelector": {"matchLabels": {_PROBE: name}},
+        "failurePolicy": "Fail",
+        "sideEffects": "None",
+    }

@@ -1,0 +1,615 @@
+"""The phase `launch`, and `admit` after it: executions of the real FlytePropeller."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from flytekit.core.options import Options
+from flytekit.models.common import Annotations, Labels
+from flytekit.models.core.execution import WorkflowExecutionPhase
+
+from kubetailor.plugins.flyte.stamp import STAMP
+from kubetailor.plugins.flyte.undo import UNDO
+from kubetailor.plugins.webhook.marks import EXECUTION_KEYS, OVERRIDE
+
+from .conftest import MakeWebhook
+from .stack.client import Client
+from .stack.core import Core
+from .stack.flyte import start_propeller, start_standin
+from .stack.kubelet import KUBELET
+from .stack.kwok import node
+from .stack.process import Process, StackError, wait_for
+from .stack.pyflyte import PROJECT, Pyflyte
+from .stack.s3 import S3
+from .stack.webhook import Webhook
+
+FOLDER: Final = Path(__file__).parent / "project"
+ZOO: Final = "zoo.at_launch"
+VERSION: Final = "at-launch"
+DOMAIN: Final = "development"
+NAMESPACE: Final = f"{PROJECT}-{DOMAIN}"
+BAKED: Final = "staging"
+"""Where the same project is registered with a chain on."""
+
+HEAD: Final = "plugins: [./team.py]\nphases: [launch, admit]\n"
+TEAM: Final = '''
+"""A team's plugin."""
+
+from kubetailor.registry import Pod, Workload, transformer
+
+
+@transformer
+def hurry(
+    workload: Workload,
+    *,
+    retries: int | None = None,
+    timeout: str | None = None,
+    interruptible: bool | None = None,
+) -> None:
+    """Say how a task is tried; it must run where that is still said of a task."""
+    metadata = workload.edit("metadata")
+    if retries is not None:
+        metadata["retries"] = {"retries": retries}
+    if timeout is not None:
+        metadata["timeout"] = timeout
+    if interruptible is not None:
+        metadata["interruptible"] = interruptible
+
+
+@transformer
+def counted(pod: Pod) -> None:
+    """Count how often it runs, which no transformer of worth would do."""
+    pod.annotate("example.com/times", str(int(pod.annotations.get("example.com/times", 0)) + 1))
+'''
+FILES: Final = {"team.py": TEAM}
+
+OLD: Final = f"""
+plugins: [./team.py]
+phases: [serialize, launch, admit]
+chains:
+  default:
+    defaults: [{{use: node_selector, with: {{set: {{old: pool}}}}}}]
+    steps:
+      - {{use: tolerations, with: {{add: [{{key: old, operator: Exists}}]}}}}
+      - {{use: labels, with: {{set: {{old: "yes"}}}}}}
+      - {{use: team.counted}}
+      - name: late
+        use: labels
+        with: {{set: {{late: "yes"}}}}
+        when: {{task: {ZOO}.other, node: n1}}
+"""
+
+
+@pytest.fixture(scope="module")
+def registered(pyflyte: Pyflyte) -> None:
+    """The project, as its authors wrote it."""
+    register(pyflyte, DOMAIN)
+
+
+@pytest.fixture(scope="module")
+def baked(pyflyte: Pyflyte, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The project, registered with a chain."""
+    folder = tmp_path_factory.mktemp("old")
+    (folder / "team.py").write_text(TEAM)
+    (folder / "kubetailor.yaml").write_text(OLD)
+    register(pyflyte, BAKED, KUBETAILOR_CONFIG=str(folder / "kubetailor.yaml"))
+
+
+def register(pyflyte: Pyflyte, domain: str, **env: str) -> None:
+    words = ("--project", PROJECT, "--domain", domain, "--version", VERSION)
+    pyflyte(
+        "register", *words, "--destination-dir", ".", "zoo/at_launch.py", folder=FOLDER, env=env
+    )
+
+
+class Run:
+    """One execution, and what the cluster made of it."""
+
+    def __init__(self, client: Client, remote: Any, domain: str, name: str) -> None:
+        self._client = client
+        self._remote = remote
+        self._namespace = f"{PROJECT}-{domain}"
+        self.name: str = name
+        self.execution: Any = remote.fetch_execution(name=name)
+
+    @property
+    def flyte_workflow(self) -> Any:
+        """The FlyteWorkflow."""
+        return self._client.get(
+            "flyte.lyft.com/v1alpha1", "FlyteWorkflow", self._namespace, self.name
+        )
+
+    @property
+    def pods(self) -> list[Any]:
+        """Its pods; those of a child execution are not its own."""
+        return [
+            pod
+            for pod in self._client.list("v1", "Pod", self._namespace)
+            if pod["metadata"]["ownerReferences"][0]["name"] == self.name
+        ]
+
+    def wait_for_pods(self, count: int) -> list[Any]:
+        """So many, while it goes on."""
+
+        def goes_on() -> None:
+            self.sync()
+            assert not self.execution.is_done, self.execution.error
+
+        what = f"{count} pods of {self.name}"
+        wait_for(what, lambda: len(self.pods) >= count, while_=goes_on, seconds=120, every=0.5)
+        found = self.pods
+        assert len(found) == count, [pod["metadata"]["name"] for pod in found]
+        return found
+
+    def sync(self) -> Any:
+        """The execution as FlyteAdmin knows it."""
+        self.execution = self._remote.sync_execution(self.execution)
+        return self.execution
+
+    def failed(self) -> str:
+        """Wait until it has failed; the error's message."""
+        wait_for(f"{self.name} to end", lambda: self.sync().is_done, seconds=120, every=0.5)
+        assert self.execution.closure.phase == WorkflowExecutionPhase.FAILED
+        return str(self.execution.error.message)
+
+    def attempts(self) -> int:
+        """How often the task of its only node was tried."""
+        nodes = self._remote.sync_execution(self.execution, sync_nodes=True).node_executions
+        (found,) = [node.task_executions for node in nodes.values() if node.task_executions]
+        return len(found)
+
+    def child(self, node: str) -> str:
+        """The name of the child execution of a node."""
+
+        def name() -> str:
+            nodes = self._remote.sync_execution(self.execution, sync_nodes=True).node_executions
+            return str(nodes[node].closure.workflow_node_metadata.execution_id.name)
+
+        wait_for(f"the child execution of {node}", name, every=0.5)
+        return name()
+
+
+Launch = Callable[..., Run]
+
+
+@pytest.fixture
+def launch(client: Client, pyflyte: Pyflyte) -> Iterator[Launch]:
+    """Launches what is registered; what still runs at the test's end is terminated."""
+    with ExitStack() as stack:
+
+        def make(
+            what: str,
+            name: str,
+            *,
+            domain: str = DOMAIN,
+            is_task: bool = False,
+            labels: Mapping[str, str] | None = None,
+            annotations: Mapping[str, str] | None = None,
+        ) -> Run:
+            remote = pyflyte.remote(domain)
+            fetch = remote.fetch_task if is_task else remote.fetch_launch_plan
+            options = Options(
+                labels=Labels(dict(labels)) if labels else None,
+                annotations=Annotations(dict(annotations)) if annotations else None,
+            )
+            remote.execute(
+                fetch(name=f"{ZOO}.{what}", version=VERSION),
+                inputs={"x": 3},
+                execution_name=name,
+                options=options,
+            )
+            return started(client, remote, domain, name, stack)
+
+        yield make
+
+
+def started(client: Client, remote: Any, domain: str, name: str, stack: ExitStack) -> Run:
+    run = Run(client, remote, domain, name)
+
+    def end() -> None:
+        if not run.sync().is_done:
+            remote.terminate(run.execution, "the test is over")
+
+    stack.callback(end)
+    return run
+
+
+def on(nodes: list[Any]) -> Callable[[Client], Iterator[None]]:
+    def made(client: Client) -> Iterator[None]:
+        for obj in nodes:
+            client.create(obj)
+        yield
+        for obj in nodes:
+            client.delete("v1", "Node", None, obj["metadata"]["name"])
+
+    return made
+
+
+@pytest.fixture(scope="module")
+def pools(client: Client, kwok: Process, kubelet: Process) -> Iterator[None]:
+    """A node where pods run as processes, and one where they only say so."""
+    taint = {"key": "example.com/launch", "value": "yes", "effect": "NoSchedule"}
+    yield from on(
+        [
+            node("launch-process", labels={"pool": "process", **KUBELET}, taints=[taint]),
+            node("launch-idle", labels={"pool": "idle"}, taints=[taint]),
+        ]
+    )(client)
+
+
+def in_pool(pool: str, task: str) -> str:
+    when = f"when: {{task: {ZOO}.{task}}}"
+    return f"""
+      - {{use: node_selector, with: {{set: {{pool: {pool}}}}}, {when}}}
+      - use: tolerations
+        with: {{add: [{{key: example.com/launch, operator: Exists}}]}}
+        {when}
+"""
+
+
+def by_node(pods: list[Any]) -> dict[str, Any]:
+    return {pod["metadata"]["labels"]["node-id"]: pod for pod in pods}
+
+
+def container(pod: Any, name: str | None = None) -> Any:
+    """A container; by default the one that Flyte runs."""
+    name = name or pod["metadata"]["annotations"]["primary_container_name"]
+    (found,) = [one for one in pod["spec"]["containers"] if one["name"] == name]
+    return found
+
+
+def tolerated(pod: Any) -> list[str]:
+    """The keys that it tolerates, without those that the API server adds."""
+    keys = [one["key"] for one in pod["spec"].get("tolerations", ())]
+    return [key for key in keys if not key.startswith("node.kubernetes.io/")]
+
+
+def decisions(webhook: Webhook, kind: str, name: str) -> list[Any]:
+    """What the webhook has logged of an object."""
+    lines = [json.loads(line) for line in webhook.log().splitlines() if line.startswith("{")]
+    found = [line for line in lines if line.get("event") == "decision"]
+    return [line for line in found if (line["kind"], line.get("name")) == (kind, name)]
+
+
+# nodes that say otherwise than their task ------------------------------------------------------
+
+GPUS: Final = f"""{HEAD}
+accelerators:
+  acme:
+    resource: nvidia.com/gpu
+    device: nvidia-h100-80gb
+    node_selector: {{acme.io/gpu: h100, acme.io/size: "a3-{{count}}g"}}
+    tolerations: [{{key: acme.io/gpu, operator: Exists, effect: NoSchedule}}]
+chains:
+  default:
+    steps:
+      - {{use: gpu, with: {{type: acme}}, when: {{requests: nvidia.com/gpu}}}}
+"""
+
+
+def test_each_node_has_the_pod_that_its_overrides_and_the_chain_say(
+    registered: None, webhook: MakeWebhook, launch: Launch
+) -> None:
+    webhook(GPUS, NAMESPACE, files=FILES)
+    run = launch("overridden", "launch-nodes")
+    pods = by_node(run.wait_for_pods(5))
+
+    for name, count in (("plain", "1"), ("too", "1"), ("own-pod", "1"), ("four", "4")):
+        pod = pods[name]
+        selector = {"acme.io/gpu": "h100", "acme.io/size": f"a3-{count}g"}
+        assert pod["spec"]["nodeSelector"] == selector, name
+        assert "acme.io/gpu" in tolerated(pod), name
+        # The chain's selector is all that places it: Propeller adds no requirement.
+        assert not pod["spec"].get("affinity"), name
+        limits = container(pod)["resources"]["limits"]
+        assert limits["nvidia.com/gpu"] == count, name
+        assert (limits["cpu"], limits["memory"]) == ("4", "16Gi"), name
+
+    # A node's accelerator keeps the step off, at `admit` too; Propeller places it.
+    pod = pods["other-type"]
+    assert "nodeSelector" not in pod["spec"]
+    assert "acme.io/gpu" not in tolerated(pod)
+    assert required(pod) == [("cloud.google.com/gke-accelerator", "In", ["nvidia-tesla-t4"])]
+    assert container(pod)["resources"]["limits"]["nvidia.com/gpu"] == "1"
+
+    # A node's pod template is its author's text, and the chain ran over it.
+    pod = pods["own-pod"]
+    assert sorted(tolerated(pod)) == ["acme.io/gpu", "own"]
+    assert pod["metadata"]["labels"]["template"] == "own"
+    assert container(pod, "side")["image"] == "side:1"
+    assert container(pod)["name"] == "main"
+
+    workflow = run.flyte_workflow
+    nodes, tasks = workflow["spec"]["nodes"], workflow["tasks"]
+    keys = {name: nodes[name]["task"] for name in pods}
+    assert keys["plain"] == keys["too"]
+    assert len(set(keys.values())) == len(tasks) == 4
+    ids = [tasks[key]["id"] for key in keys.values()]
+    assert all(found == ids[0] for found in ids)
+    assert ids[0]["name"] == f"{ZOO}.train"
+
+
+def required(pod: Any) -> list[tuple[str, str, list[str]]]:
+    """What is required of its node by expressions."""
+    affinity = pod["spec"]["affinity"]["nodeAffinity"]
+    (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    return [(e["key"], e["operator"], e["values"]) for e in term["matchExpressions"]]
+
+
+# what is compiled into nodes -------------------------------------------------------------------
+
+
+def hurried(task: str, **said: str) -> str:
+    words = ", ".join(f"{name}: {value}" for name, value in said.items())
+    return f"""
+      - use: team.hurry
+        with: {{{words}}}
+        when: {{task: {ZOO}.{task}, phase: launch}}
+"""
+
+
+def test_retries_deadlines_and_being_interruptible_are_the_chains(
+    registered: None, pools: None, webhook: MakeWebhook, launch: Launch
+) -> None:
+    steps = (
+        hurried("flaky", retries="1"),
+        in_pool("process", "flaky"),
+        hurried("slow", timeout="3s"),
+        in_pool("idle", "slow"),
+        hurried("one", interruptible="true"),
+    )
+    webhook(f"{HEAD}chains:\n  default:\n    steps:{''.join(steps)}", NAMESPACE, files=FILES)
+    flaky = launch("flaky", "launch-flaky", is_task=True)
+    slow = launch("slow", "launch-slow", is_task=True)
+    spot = launch("both", "launch-spot")
+
+    pods = by_node(spot.wait_for_pods(2))
+    found = {name: pod["metadata"]["labels"]["interruptible"] for name, pod in pods.items()}
+    assert found == {"n0": "true", "n1": "false"}
+
+    message = slow.failed()
+    assert "timeout" in message.lower(), message
+    message = flaky.failed()
+    assert "try again" in message, message
+    assert (flaky.attempts(), slow.attempts()) == (2, 1)
+
+
+# registered with a chain -----------------------------------------------------------------------
+
+TODAY: Final = f"""{HEAD}
+chains:
+  default:
+    defaults: [{{use: node_selector, with: {{set: {{today: pool}}}}}}]
+    steps:
+      - {{use: tolerations, with: {{add: [{{key: today, operator: Exists}}]}}}}
+      - {{use: labels, with: {{set: {{today: "yes"}}}}}}
+      - {{use: team.counted}}
+"""
+
+
+def test_nothing_of_an_older_chain_is_left(
+    baked: None, webhook: MakeWebhook, launch: Launch
+) -> None:
+    webhook(TODAY, f"{PROJECT}-{BAKED}", files=FILES)
+    run = launch("both", "launch-today", domain=BAKED)
+
+    for pod in run.wait_for_pods(2):
+        assert pod["spec"]["nodeSelector"] == {"today": "pool"}
+        assert tolerated(pod) == ["today"]
+        labels = pod["metadata"]["labels"]
+        assert labels["today"] == "yes"
+        assert not {"old", "late"} & labels.keys()
+        assert pod["metadata"]["annotations"]["example.com/times"] == "1"
+    assert UNDO not in json.dumps(run.flyte_workflow)
+
+
+def test_the_chain_that_it_was_registered_with_only_goes_on(
+    baked: None, webhook: MakeWebhook, launch: Launch
+) -> None:
+    asked = webhook(OLD, f"{PROJECT}-{BAKED}", files=FILES)
+    run = launch("both", "launch-same", domain=BAKED)
+    pods = by_node(run.wait_for_pods(2))
+
+    (said,) = decisions(asked, "FlyteWorkflow", run.name)
+    assert said["steps"] == ["late"]
+    for name, pod in pods.items():
+        assert pod["spec"]["nodeSelector"] == {"old": "pool"}
+        assert tolerated(pod) == ["old"]
+        labels = pod["metadata"]["labels"]
+        assert labels["old"] == "yes"
+        assert ("late" in labels) == (name == "n1")
+        assert pod["metadata"]["annotations"]["example.com/times"] == "1"
+        (said,) = decisions(asked, "Pod", pod["metadata"]["name"])
+        assert said["outcome"] == "unchanged"
+
+    alone = launch("inner", "launch-unchanged", domain=BAKED)
+    (said,) = decisions(asked, "FlyteWorkflow", alone.name)
+    assert said["outcome"] == "unchanged"
+
+
+# graphs in graphs ------------------------------------------------------------------------------
+
+NESTED: Final = f"""{HEAD}
+chains:
+  default:
+    steps:
+      - {{use: team.counted}}
+      - use: tolerations
+        with: {{add: [{{key: batch, operator: Exists}}]}}
+      - {{use: env, with: {{set: {{TEAM: audio}}}}}}
+      - {{use: labels, with: {{set: {{team: audio, cost-centre: speech}}}}}}
+      - {{use: annotations, with: {{set: {{example.com/note: chain}}}}}}
+{in_pool("process", "fan_out")}
+"""
+
+
+def test_each_pod_of_a_nested_execution_is_tailored_once(
+    registered: None,
+    pools: None,
+    client: Client,
+    pyflyte: Pyflyte,
+    webhook: MakeWebhook,
+) -> None:
+    webhook(NESTED, NAMESPACE, files=FILES)
+    name = "launch-nested"
+    pyflyte(
+        *("run", "--remote", "--project", PROJECT, "--domain", DOMAIN, "--name", name),
+        *("--labels", "team=vision", "--annotations", "example.com/note=mine"),
+        *("remote-launchplan", f"{ZOO}.nested:{VERSION}", "--x", "3"),
+        folder=FOLDER,
+    )
+    remote = pyflyte.remote(DOMAIN)
+    with ExitStack() as stack:
+        run = started(client, remote, DOMAIN, name, stack)
+        child = started(client, remote, DOMAIN, run.child("child"), stack)
+        # map: 2, subworkflow: 1, dynamic: itself and what it makes, branch: 1
+        pods = [*run.wait_for_pods(6), *child.wait_for_pods(1)]
+
+        tasks = Counter(env(pod)["FLYTE_INTERNAL_TASK_NAME"].rpartition(".")[2] for pod in pods)
+        mapped = [count for task, count in tasks.items() if task.startswith("map_one")]
+        assert (mapped, tasks["fan_out"], tasks["one"]) == ([2], 1, 4)
+        for pod in pods:
+            metadata = pod["metadata"]
+            assert metadata["annotations"]["example.com/times"] == "1", metadata["name"]
+            assert tolerated(pod).count("batch") == 1, metadata["name"]
+            names = [entry["name"] for entry in container(pod)["env"]]
+            assert names.count("TEAM") == 1, metadata["name"]
+            assert env(pod)["TEAM"] == "audio", metadata["name"]
+            # What the execution was given beats the task and the chain's steps.
+            assert metadata["labels"]["team"] == "vision", metadata["name"]
+            assert metadata["annotations"]["example.com/note"] == "mine", metadata["name"]
+            assert metadata["labels"]["cost-centre"] == "speech", metadata["name"]
+            assert STAMP in metadata["annotations"], metadata["name"]
+        for one in (run, child):
+            annotations = one.flyte_workflow["metadata"]["annotations"]
+            assert STAMP not in annotations
+            keys = json.loads(annotations[EXECUTION_KEYS])
+            assert keys == {"labels": ["team"], "annotations": ["example.com/note"]}
+
+
+def env(pod: Any) -> dict[str, str]:
+    return {entry["name"]: entry.get("value", "") for entry in container(pod)["env"]}
+
+
+# denials ---------------------------------------------------------------------------------------
+
+IMPOSSIBLE: Final = f"""
+chains:
+  default:
+    enforce:
+      - name: bill
+        use: env
+        with: {{set: {{A: "1"}}, container: nobody}}
+        when: {{task: {ZOO}.one}}
+"""
+
+
+def test_what_cannot_be_done_fails_the_execution_at_once_and_says_why(
+    registered: None, pyflyte: Pyflyte, webhook: MakeWebhook, launch: Launch
+) -> None:
+    webhook(HEAD + IMPOSSIBLE, NAMESPACE, files=FILES)
+    run = launch("inner", "launch-denied")
+    # At once: the first answer says so.
+    assert run.execution.closure.phase == WorkflowExecutionPhase.FAILED
+    message = run.sync().error.message
+    said = ("kubetailor", f"task {ZOO}.one at node ", "step 'bill'", "nobody")
+    assert [word for word in said if word not in message] == [], message
+    assert run.pods == []
+
+    run = launch("inner", "launch-override", annotations={OVERRIDE: "{}"})
+    assert OVERRIDE in run.failed()
+
+    with pytest.raises(StackError) as error:
+        pyflyte(
+            *("run", "--remote", "--project", PROJECT, "--domain", DOMAIN),
+            *("remote-task", f"{ZOO}.one:{VERSION}", "--x", "3"),
+            folder=FOLDER,
+        )
+    assert [word for word in said if word not in str(error.value)] == [], error.value
+    print(error.value)
+
+
+def test_a_denied_pod_fails_its_task_at_once_and_says_why(
+    registered: None, webhook: MakeWebhook, launch: Launch
+) -> None:
+    webhook(f"phases: [admit]\n{IMPOSSIBLE}", NAMESPACE)
+    denied = launch("inner", "admit-denied")
+    overridden = launch("inner", "admit-override", annotations={OVERRIDE: "{}"})
+
+    message = denied.failed()
+    said = ("kubetailor", "step 'bill'", "nobody")
+    assert [word for word in said if word not in message] == [], message
+    assert OVERRIDE in overridden.failed()
+    assert denied.pods == overridden.pods == []
+
+
+# the webhook is not there ----------------------------------------------------------------------
+
+
+def test_without_an_answer_nothing_starts(
+    registered: None, client: Client, pyflyte: Pyflyte, webhook: MakeWebhook, launch: Launch
+) -> None:
+    asked = webhook(NESTED, NAMESPACE, files=FILES)
+    ((port, server),) = asked.replicas.items()
+    server.kill()
+    run = launch("both", "launch-down")
+    assert run.execution.closure.phase == WorkflowExecutionPhase.FAILED
+    message = run.sync().error.message
+    assert "failed calling webhook" in message
+    assert "flyte.kubetailor.dev" in message
+    workflows = client.list("flyte.lyft.com/v1alpha1", "FlyteWorkflow", NAMESPACE)
+    assert run.name not in [found["metadata"]["name"] for found in workflows]
+    assert run.pods == []
+
+    asked.serve(port)
+    remote = pyflyte.remote(DOMAIN)
+    again = remote.client.relaunch_execution(run.execution.id, name="launch-up")
+    with ExitStack() as stack:
+        run = started(client, remote, DOMAIN, again.name, stack)
+        for pod in run.wait_for_pods(2):
+            assert tolerated(pod) == ["batch"]
+
+
+# the closure is not in the object --------------------------------------------------------------
+
+
+def test_of_an_offloaded_closure_only_the_objects_are_tailored(s3: S3, tmp_path: Path) -> None:
+    """FlyteAdmin has one such setting for all, so this is a cluster of its own."""
+    with ExitStack() as stack:
+        core = Core(tmp_path, stack)
+        settings = {"flyteadmin": {"useOffloadedWorkflowClosure": True}}
+        endpoint = start_standin(core, s3, stack, **settings)
+        start_propeller(core, s3, endpoint, stack)
+        core.client.namespace(NAMESPACE)
+        pyflyte = Pyflyte(endpoint, s3)
+        register(pyflyte, DOMAIN)
+        asked = Webhook(core, stack, NESTED, NAMESPACE, files=FILES)
+        remote = pyflyte.remote(DOMAIN)
+        plan = remote.fetch_launch_plan(name=f"{ZOO}.inner", version=VERSION)
+        options = Options(labels=Labels({"team": "vision"}))
+        remote.execute(plan, inputs={"x": 3}, execution_name="offloaded", options=options)
+        run = Run(core.client, remote, DOMAIN, "offloaded")
+        (pod,) = run.wait_for_pods(1)
+
+        workflow = run.flyte_workflow
+        assert workflow["workflowClosureReference"].startswith("s3://")
+        assert not workflow.get("tasks")
+        keys = json.loads(workflow["metadata"]["annotations"].pop(EXECUTION_KEYS))
+        assert keys == {"labels": ["team"]}
+        assert not workflow["metadata"]["annotations"]
+        assert tolerated(pod) == ["batch"]
+        assert pod["metadata"]["annotations"]["example.com/times"] == "1"
+        labels = pod["metadata"]["labels"]
+        assert (labels["team"], labels["cost-centre"]) == ("vision", "speech")
+
+        (said,) = decisions(asked, "FlyteWorkflow", run.name)
+        assert said["level"] == "warning"
+        assert "offloaded" in said["reason"]
+        (port,) = asked.replicas
+        assert "\nkubetailor_offloaded_total 1.0\n" in asked.ask(port, "/metrics")
