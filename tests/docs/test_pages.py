@@ -42,6 +42,18 @@ NOT_RUN = {
     "pip install .[test]",
     "pip install ../team-plugin 'kubetailor[flyte]' flytekitplugins-kfpytorch "
     "flytekitplugins-kfmpi flytekitplugins-ray flytekitplugins-spark",
+    # It needs a container engine.
+    "docker build --tag registry.example.com/kubetailor:1 .",
+    # They need a cluster; tests/cluster/test_deploy.py runs them.
+    "kubectl apply -f webhook.yaml",
+    "kubectl -n kubetailor-system rollout status deployment/kubetailor",
+    "kubectl create namespace sandbox",
+    "kubectl label namespace sandbox kubetailor.dev/tailor=false",
+    "kubectl kustomize deploy/overlays/team > team.yaml",
+    "kubetailor webhook manifests --image registry.example.com/kubetailor:1 | kubectl apply -f -",
+    "kubectl delete mutatingwebhookconfiguration kubetailor",
+    "kubectl delete mutatingwebhookconfiguration kubetailor --ignore-not-found",
+    "kubectl delete --ignore-not-found -f webhook.yaml",
     # They need what those install; tests/examples runs them.
     "pytest",
     "kubetailor transformers acme_platform.spot",

@@ -53,14 +53,16 @@ def labels(
 
 
 def targets(workload: Workload, on: Iterable[OnObject] | None) -> Iterable[Workload | Pod]:
-    """The object, and the pods that have labels of their own."""
+    """The object, and the pods whose labels are not the object's."""
     places = tuple(on) if on is not None else ("object", "pods")
     if "object" in places:
         yield workload
     if "pods" in places:
+        alone = "object" not in places
         for pod in workload.pods():
-            # Where the operator copies the object's labels, they are the pods' too.
-            if pod.has_metadata or (on is not None and "object" not in places):
+            # Where the operator copies the object's labels, or the object is the pod, they are the
+            # pods' too.
+            if alone or (pod.has_metadata and not pod.is_object):
                 yield pod
 
 

@@ -25,10 +25,16 @@ _NAME = re.compile(r"^([\w.-]+):", re.MULTILINE)
 @hookimpl
 def register_accelerators(register: Callable[[str, Mapping[str, Any]], None]) -> None:
     """Register every entry of the files beside this one."""
-    for file in importlib.resources.files(__name__).iterdir():
-        if file.name.endswith(".yaml"):
-            for name, preset in _presets(file.read_text(encoding="utf-8")):
-                register(name, preset)
+    for name, preset in _shipped():
+        register(name, preset)
+
+
+@functools.cache
+def _shipped() -> tuple[tuple[str, _Preset], ...]:
+    """The entries of all files; what ships does not change while a process lives."""
+    files = importlib.resources.files(__name__).iterdir()
+    texts = [file.read_text(encoding="utf-8") for file in files if file.name.endswith(".yaml")]
+    return tuple([preset for text in texts for preset in _presets(text)])
 
 
 def _presets(text: str) -> Iterator[tuple[str, _Preset]]:
