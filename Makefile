@@ -11,6 +11,8 @@ BIN := $(VENV)/bin
 PY := $(BIN)/python
 UV := $(BIN)/uv
 INSTALLED := $(VENV)/.installed
+# What waits for a cluster waits longer.
+CLUSTER := -o faulthandler_timeout=600 --durations=10
 ROOTS := workloads registry transformers plugins
 
 # What a user has set for other projects must not leak into the checks.
@@ -74,10 +76,13 @@ cluster-tools-all: $(INSTALLED)
 	$(PY) -m tests.cluster.build --all
 
 test-cluster: cluster-tools ## run the tests against real control planes on loopback
-	$(BIN)/pytest -m "cluster and not all_tools" $(ARGS)
+	$(BIN)/pytest -m "cluster and not all_tools" $(CLUSTER) $(ARGS)
 
 test-cluster-all: cluster-tools-all ## the same with KubeRay and JobSet
-	$(BIN)/pytest -m cluster $(ARGS)
+	$(BIN)/pytest -m cluster $(CLUSTER) $(ARGS)
+
+fuzz: $(INSTALLED) ## a million reviews that nobody has seen, of the webhook's decisions; FUZZ="--seconds 180"
+	$(PY) -m tests.plugins.webhook.fuzz $(or $(FUZZ),--reviews 1000000)
 
 cluster-up: cluster-tools ## start such a stack and leave it running
 	@$(PY) -m tests.cluster.up

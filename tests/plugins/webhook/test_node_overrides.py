@@ -237,6 +237,27 @@ def test_a_nodes_gpus_are_of_the_resource_that_the_chain_chose(
         assert found["resources"][part] == {"cpu": "4", "memory": "16Gi", "amd.com/gpu": "4"}
 
 
+@pytest.mark.parametrize("layer", ["steps", "enforce"])
+@pytest.mark.parametrize("part", ["requests", "limits"])
+def test_a_resource_that_a_node_states_in_part_has_one_name(
+    layer: str, part: str, review: AdmissionReview, tailor_of: TailorOf
+) -> None:
+    """flytekit's `gpu` and the full name beside it would be two, and be written anew each time."""
+    big(review, resources={part: {"nvidia.com/gpu": "4"}})
+    chain = f"{{{layer}: [{{use: gpu, with: {{type: a}}, when: {{task: zoo.train}}}}]}}"
+    tailor = tailor_of(f"chains:\n  default: {chain}\n{CATALOGUE}")
+    decision = decide(review, tailor)
+    if decision.outcome == "denied":  # 4 on one side and 2 on the other is for the author to mend
+        assert "nvidia.com/gpu" in decision.reason
+        return
+    after = admitted(review, decision)
+    for task in after["tasks"].values():
+        for container in task.get("k8sPod", {}).get("podSpec", {}).get("containers", ()):
+            names = {n for values in container.get("resources", {}).values() for n in values}
+            assert not {"gpu", "nvidia.com/gpu"} <= names
+    assert not patch_of(decide(again(review, after), tailor))
+
+
 def test_a_nodes_accelerator_beats_a_step(review: AdmissionReview, decide_with: DecideWith) -> None:
     device = {"gpuAccelerator": {"device": "b", "unpartitioned": True}}
     node = big(review, extendedResources=device)
@@ -281,6 +302,31 @@ def test_enforce_beats_a_nodes_accelerator(
     assert found["pod"]["nodeSelector"] == {"gpu": "a", "size": "a-2"}
     assert found["shared_memory"] == shared["sharedMemory"]
     assert after["spec"]["nodes"]["big"]["extendedResources"] == shared
+
+
+@pytest.mark.parametrize(
+    ("stated", "step"),
+    [
+        ({"extendedResources": {"gpuAccelerator": {"device": "b"}}}, "{use: gpu, with: {type: a}}"),
+        ({"containerImage": "own:1"}, "{use: image, with: {image: 'chain:1'}}"),
+        (
+            {"resources": quantities("2", "2")},
+            "{use: resources, with: {requests: {cpu: 1}, limits: {cpu: 1}}}",
+        ),
+    ],
+    ids=["accelerator", "image", "resources"],
+)
+def test_what_a_node_kept_off_is_kept_off_at_admit_too(
+    stated: dict[str, Any], step: str, review: AdmissionReview, decide_with: DecideWith
+) -> None:
+    """There the node's words are the pod's: only the stamp says that the step has had its turn."""
+    big(review, **stated)
+    chain = f"{{steps: [{step}]}}"
+    after = admitted(review, decide_with(review, chain, CATALOGUE))
+    template = after["tasks"][after["spec"]["nodes"]["big"]["task"]]
+    said = json.loads(template["metadata"]["metadata"]["annotations"][STAMP])
+    assert (said["done"], said["deferred"]) == (1, [])
+    assert run_at(after) == run_at(object_of(review))
 
 
 def test_a_step_that_waits_goes_on_from_its_place_in_the_whole_chain(

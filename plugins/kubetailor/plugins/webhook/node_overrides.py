@@ -221,6 +221,10 @@ class NodeOverrides:
                 values.pop(name, None)
                 if name in new:
                     values[name] = new[name]
+        for _, name in changed:  # one name in both parts, as the chain writes it
+            for values in found.values():
+                if GPU_ALIAS.get(name) in values:
+                    values[name] = values.pop(GPU_ALIAS[name])
         for part in _PARTS:
             if part in found and not found[part] and part not in own.resources:
                 del found[part]
