@@ -76,6 +76,7 @@ cluster-tools-all: $(INSTALLED)
 	$(PY) -m tests.cluster.build --all
 
 test-cluster: cluster-tools ## run the tests against real control planes on loopback
+	cd tests/cluster/tools/flyteadmin && go vet . && go test .
 	$(BIN)/pytest -m "cluster and not all_tools" $(CLUSTER) $(ARGS)
 
 test-cluster-all: cluster-tools-all ## the same with KubeRay and JobSet

@@ -238,22 +238,21 @@ def _run(command: list[str], folder: Path, name: str) -> None:
             passed = time.monotonic() - start
             print(f"   {name}: {packages} packages compiled, {passed:.0f} s", flush=True)
 
-    process = subprocess.Popen(
+    with subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    threading.Thread(target=say, daemon=True).start()
-    try:
-        for line in process.stdout or ():
-            # `go build -v` prints the import path of each package that it compiles.
-            if re.fullmatch(r"[\w./~+-]+\n", line):
-                packages += 1
-            elif not line.startswith("go: downloading "):
-                rest.append(line)
-        code = process.wait()
-    finally:
-        done.set()
-        process.kill()
-        process.wait()
+    ) as process:
+        threading.Thread(target=say, daemon=True).start()
+        try:
+            for line in process.stdout or ():
+                # `go build -v` prints the import path of each package that it compiles.
+                if re.fullmatch(r"[\w./~+-]+\n", line):
+                    packages += 1
+                elif not line.startswith("go: downloading "):
+                    rest.append(line)
+            code = process.wait()
+        finally:
+            done.set()
+            process.kill()
     if code:
         raise BuildError(f"{' '.join(command)} in {folder} failed:\n{''.join(rest[-40:])}")
 
