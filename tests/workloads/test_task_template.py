@@ -199,8 +199,8 @@ def test_a_failed_task_keeps_the_end_of_its_log() -> None:
         (pod,) = workload.pods()
         for verb in verbs:
             verb(pod)
-            after = workload.commit()
-        containers = after["k8sPod"]["podSpec"]["containers"]
+            workload.commit()
+        containers = workload.committed["k8sPod"]["podSpec"]["containers"]
         return [(c["name"], c.get("terminationMessagePolicy")) for c in containers]
 
     def sidecar_first(pod: Any) -> None:

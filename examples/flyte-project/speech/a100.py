@@ -2,7 +2,8 @@
 
 Everything here depends on the number of GPUs and on the cluster, and none of it on the task. The
 steps `gpu` and `shared_memory` of ../kubetailor.yaml make the same pod of a task that says no more
-than how many GPUs it wants.
+than how many GPUs it wants, and it keeps what Flyte gives to containers alone: the end of its log
+in the error of a failed task.
 """
 
 from flytekit import PodTemplate

@@ -83,16 +83,14 @@ def _map(
     changed: JsonMap = {}
     for key, value in after.items():
         old, lower = before.get(key), base.get(key)
-        if value is old or not isinstance(lower, type(value)):
+        if value is old:
             continue
-        if isinstance(value, dict):
-            kept: Any = _map(value, old if isinstance(old, dict) else {}, lower, (*at, key), names)
-        elif isinstance(value, list):
-            olds = old if isinstance(old, list) else []
+        kept = value
+        if isinstance(value, dict) and isinstance(lower, dict):
+            kept = _map(value, old if isinstance(old, dict) else {}, lower, (*at, key), names)
+        elif isinstance(value, list) and isinstance(lower, list):
             each = _containers if key in _CONTAINERS else _list
-            kept = each(value, olds, lower, (*at, key), names)
-        else:
-            continue
+            kept = each(value, old if isinstance(old, list) else [], lower, (*at, key), names)
         if kept is not value:
             changed[key] = kept
     if not changed:

@@ -60,9 +60,9 @@ def _resources_as_entries(resources: Any, like: Any) -> JsonMap:
 def container_as_pod(template: JsonMap) -> JsonMap:
     """The K8sPod that flytekit makes of a task's container for an empty `pod_template`.
 
-    With one field more, which FlytePropeller sets where the task is a container alone
+    With one field more, which FlytePropeller sets on containers of its own and not on a task's pod
     (flyteplugins, flytek8s/container_helper.go, `BuildRawContainer`): without it the error of a
-    failed task would lose the end of its log. Spark's plugin reads no such field.
+    failed task would lose the end of its log. Spark's plugin does not read it.
 
     Args:
         template: flyteidl.core.TaskTemplate in JSON form, whose target is a container.

@@ -1,10 +1,11 @@
 """A Flyte TaskTemplate in protobuf's JSON form (flyteidl/core/tasks.proto).
 
 Its target is a container or a pod. A container is shown as the pod that flytekit would make of it
-for an empty `pod_template` (flytekit/core/utils.py, `_serialize_pod_spec`), and becomes that pod
-once a step changes what only a pod can say. Ray and Spark keep further pod specs in `custom`,
-which their plugins lay over the task's own; Kubeflow's and Dask's keep image and resources of
-their replicas there.
+for an empty `pod_template` (flytekit/core/utils.py, `_serialize_pod_spec`), with the
+`terminationMessagePolicy` that FlytePropeller gives to containers of its own alone, and becomes
+that pod once a step changes what only a pod can say. Ray and Spark keep further pod specs in
+`custom`, which their plugins lay over the task's own; Kubeflow's and Dask's keep image and
+resources of their replicas there.
 """
 
 from __future__ import annotations
