@@ -31,6 +31,10 @@ accelerators:
     node_selector: {gpu: b}
     tolerations: [{key: b, operator: Exists}]
   amd: {resource: amd.com/gpu, node_selector: {gpu: amd}}
+  there:
+    resource: nvidia.com/gpu
+    device: nvidia-tesla-a100
+    node_selector: {k8s.amazonaws.com/accelerator: nvidia-tesla-a100}
 """
 POD = {
     "metadata": {"labels": {"pod": "own"}},
@@ -308,13 +312,17 @@ def test_enforce_beats_a_nodes_accelerator(
     ("stated", "step"),
     [
         ({"extendedResources": {"gpuAccelerator": {"device": "b"}}}, "{use: gpu, with: {type: a}}"),
+        (
+            {"resources": quantities("4", "4", name="nvidia.com/gpu")},
+            "{use: gpu, with: {type: there, count: 8}}",
+        ),
         ({"containerImage": "own:1"}, "{use: image, with: {image: 'chain:1'}}"),
         (
             {"resources": quantities("2", "2")},
             "{use: resources, with: {requests: {cpu: 1}, limits: {cpu: 1}}}",
         ),
     ],
-    ids=["accelerator", "image", "resources"],
+    ids=["accelerator", "count", "image", "resources"],
 )
 def test_what_a_node_kept_off_is_kept_off_at_admit_too(
     stated: dict[str, Any], step: str, review: AdmissionReview, decide_with: DecideWith
@@ -426,4 +434,19 @@ def test_a_node_of_any_form_gets_an_answer(
         assert decide_with(review, chain).outcome in ("patched", "denied")
     pod = {**POD, "metadata": junk, "pod_spec": {"containers": junk}}
     big(review, podTemplate=pod)
+    assert decide_with(review, chain).outcome in ("patched", "denied")
+
+
+@pytest.mark.parametrize("junk", [None, 1, "x", [], [1], {}, {"a": 1}, True])
+def test_resources_of_any_form_get_an_answer(
+    junk: Any, review: AdmissionReview, decide_with: DecideWith
+) -> None:
+    """Beside a node that states resources, and a step that changes some."""
+    node = big(review, resources=quantities("3", "3"))
+    task = object_of(review)["tasks"][node["task"]]
+    del task["container"]
+    own = {"name": "main", "image": "i", "resources": {"requests": junk}}
+    task["k8sPod"] = {"podSpec": {"containers": [own]}}
+    task["config"] = {"primary_container_name": "main"}
+    chain = "{enforce: [{use: resources, with: {limits: {cpu: 4}}, when: {task: zoo.train}}]}"
     assert decide_with(review, chain).outcome in ("patched", "denied")

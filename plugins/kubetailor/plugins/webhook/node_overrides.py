@@ -9,6 +9,7 @@ stays where it was, on the node; what one has changed is in the template, and go
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -27,6 +28,7 @@ _EXTENDED: Final = "extendedResources"
 _ACCELERATOR: Final = "gpuAccelerator"
 _EXTENDED_KINDS: Final = (_ACCELERATOR, "sharedMemory")
 _PARTS: Final = ("requests", "limits")
+_NUMBER: Final = re.compile(r"[0-9]{1,9}")
 _POD_FIELDS: Final[Mapping[str, str]] = {
     "metadata": "metadata",
     "pod_spec": "podSpec",
@@ -90,7 +92,7 @@ class NodeOverrides:
         """How many GPUs it asks for, or None."""
         for part in reversed(_PARTS):
             for name, number in self.resources.get(part, {}).items():
-                if is_extended_resource(name) and str(number).isdecimal():
+                if is_extended_resource(name) and _NUMBER.fullmatch(str(number)):
                     return int(number)
         return None
 
@@ -221,10 +223,11 @@ class NodeOverrides:
                 values.pop(name, None)
                 if name in new:
                     values[name] = new[name]
-        for _, name in changed:  # one name in both parts, as the chain writes it
-            for values in found.values():
-                if GPU_ALIAS.get(name) in values:
-                    values[name] = values.pop(GPU_ALIAS[name])
+        for name, alias in GPU_ALIAS.items():  # one name in both parts, as the chain writes it
+            if any((part, name) in changed for part in _PARTS):
+                for values in map(_map, found.values()):
+                    if alias in values:
+                        values[name] = values.pop(alias)
         for part in _PARTS:
             if part in found and not found[part] and part not in own.resources:
                 del found[part]
