@@ -7,16 +7,18 @@ python -m tests.cluster.up --down   end it
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
 import tempfile
-import time
-from contextlib import ExitStack
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from .build import TOOLS, BuildError, cache
 from .stack.core import Core
@@ -25,20 +27,48 @@ from .stack.kubelet import KUBELET, start_kubelet
 from .stack.kwok import node, start_kwok
 from .stack.operators import start_kuberay, start_kueue, start_training_operator
 from .stack.process import StackError, wait_for
+from .stack.pyflyte import Pyflyte
 from .stack.s3 import start_s3
 
-_STATE: Final = "stack.json"
 _STARTS_IN: Final = 180.0
 
 
 def _state() -> Path:
-    return cache() / _STATE
+    """What the running stack says of itself."""
+    return cache() / "stack.json"
 
 
-def _hold() -> None:
+@contextmanager
+def _alone() -> Generator[bool]:
+    """Whether no stack runs: whoever holds one holds the lock, for as long as it lives."""
+    cache().mkdir(parents=True, exist_ok=True)
+    with (cache() / "stack.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+def _running() -> dict[str, Any] | None:
+    """What the running stack says of itself; None if there is none, or not yet."""
+    with _alone() as alone:
+        if alone or not _state().is_file():
+            return None
+        told: dict[str, Any] = json.loads(_state().read_text())
+        return told
+
+
+def hold() -> None:
     """Start everything, say where it is, and wait to be told to end."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with tempfile.TemporaryDirectory(prefix="kubetailor-") as folder, ExitStack() as stack:
+    with ExitStack() as stack:
+        if not stack.enter_context(_alone()):
+            sys.exit("another stack is running")
+        # The last to go: until then the stack is not gone.
+        stack.callback(_state().unlink, missing_ok=True)
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kubetailor-"))
         core = Core(Path(folder), stack)
         start_kwok(core, stack)
         start_training_operator(core, stack)
@@ -51,28 +81,19 @@ def _hold() -> None:
         start_kubelet(core, s3, stack)
         core.client.create(node("kwok-0", gpus=8))
         core.client.create(node("process-0", labels=KUBELET))
-        told = {"pid": os.getpid(), "kubeconfig": str(core.kubeconfig), "flyteadmin": admin}
+        told = {
+            "pid": os.getpid(),
+            "env": {"KUBECONFIG": str(core.kubeconfig), **Pyflyte(admin, s3).env},
+        }
         new = _state().with_suffix(".new")
-        new.write_text(json.dumps({**told, "env": s3.env}))
+        new.write_text(json.dumps(told))
         new.rename(_state())
-        stack.callback(_state().unlink, missing_ok=True)
         signal.pause()
 
 
-def _running() -> dict[str, str] | None:
-    """What the running stack said of itself; None if there is none."""
-    try:
-        told: dict[str, str] = json.loads(_state().read_text())
-        os.kill(int(told["pid"]), 0)
-    except (OSError, ValueError):
-        return None
-    return told
-
-
 def up() -> None:
-    """Start a stack, unless one runs, and print where it is."""
+    """Start a stack, unless one runs, and print what a shell is to know."""
     if _running() is None:
-        cache().mkdir(parents=True, exist_ok=True)
         log = cache() / "stack.log"
         with log.open("w") as output:
             holder = subprocess.Popen(
@@ -90,18 +111,17 @@ def up() -> None:
         wait_for("the stack", _running, seconds=_STARTS_IN, while_=alive)
     told = _running()
     assert told is not None
-    print(f"export KUBECONFIG={told['kubeconfig']}")
-    print(f"FlyteAdmin at {told['flyteadmin']}; `make cluster-down` ends all")
+    for name, value in told["env"].items():
+        print(f"export {name}={shlex.quote(value)}")
 
 
 def down() -> None:
-    """End the stack that runs, and wait for it."""
+    """End the stack that runs, and wait until nothing of it is left."""
     told = _running()
     if told is None:
         sys.exit("no stack is running")
-    os.kill(int(told["pid"]), signal.SIGTERM)
-    while _running() is not None:
-        time.sleep(0.2)
+    os.kill(told["pid"], signal.SIGTERM)
+    wait_for("its end", lambda: _running() is None and not _state().exists())
 
 
 def main() -> None:
@@ -110,7 +130,7 @@ def main() -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--down", dest="act", action="store_const", const=down, help="end it")
     what.add_argument(
-        "--hold", dest="act", action="store_const", const=_hold, help=argparse.SUPPRESS
+        "--hold", dest="act", action="store_const", const=hold, help=argparse.SUPPRESS
     )
     act = parser.parse_args().act or up
     try:
