@@ -158,7 +158,8 @@ KINDS: Final = (
     ("ray.io/v1", "RayJob"),
     ("kubernetes.dask.org/v1", "DaskJob"),
 )
-EXPECTED: Final = 21
+EXPECTED: Final = 24
+TOLERATED: Final = '{"effect": "NoSchedule", "key": "example.com/batch", "operator": "Exists"}'
 QUEUE: Final = "kueue.x-k8s.io/queue-name"
 QUEUED: Final = ("PyTorchJob", "MPIJob", "TFJob", "RayJob")
 
@@ -201,15 +202,28 @@ def _is_cut(name: str, obj: Any) -> None:
     assert metadata["labels"]["team"] == "audio", name
     assert (QUEUE in metadata["labels"]) == (kind in QUEUED), name
     assert metadata["annotations"]["example.com/cut-by"] == "kubetailor", name
-    text = _text(obj)
-    assert '{"effect": "NoSchedule", "key": "example.com/batch", "operator": "Exists"}' in text, (
-        name
-    )
-    assert '{"name": "TEAM", "value": "audio"}' in text, name
-    if '"nvidia.com/gpu": "' in text:
-        assert "nvidia-h100-80gb" in text, name
-        assert "nvidia-tesla-a100" not in text, name
-        assert '"medium": "Memory"' in text, name
+    specs = list(_pod_specs(obj))
+    assert specs, name
+    for spec in specs:
+        text = _text(spec)
+        assert TOLERATED in text, name
+        assert '{"name": "TEAM", "value": "audio"}' in text, name
+        if '"nvidia.com/gpu": "' in text:
+            assert "nvidia-h100-80gb" in text, name
+            assert "nvidia-tesla-a100" not in text, name
+            assert '"medium": "Memory"' in text, name
+
+
+def _pod_specs(value: Any) -> Iterator[Any]:
+    """Every pod spec in an object."""
+    if isinstance(value, dict):
+        if "containers" in value:
+            yield value
+        for item in value.values():
+            yield from _pod_specs(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _pod_specs(item)
 
 
 def _wait_for_objects(client: Client, pyflyte: Pyflyte, domain: str, execution: Any) -> None:
@@ -310,6 +324,9 @@ def _unnamed(value: Any) -> None:
     if isinstance(value.get("containers"), list):
         value.pop("nodeName", None)
         for number, container in enumerate(value["containers"]):
+            for entry in container.get("env", ()):
+                if entry["name"] == "_F_SS_C":  # packed, with the domain in it
+                    entry["value"] = "settings"
             if container["name"] not in ("main", "sidecar"):
                 container["name"] = str(number)
         # Go writes the settings of copilot, which carries a raw container's data, in any order.

@@ -1,6 +1,16 @@
 """A task of every kind that the stack has a plugin for. Its pods need not run to be looked at."""
 
-from flytekit import ContainerTask, LaunchPlan, PodTemplate, Resources, kwtypes, task, workflow
+from flytekit import (
+    ContainerTask,
+    LaunchPlan,
+    PodTemplate,
+    Resources,
+    dynamic,
+    kwtypes,
+    map_task,
+    task,
+    workflow,
+)
 from flytekit.extras.accelerators import A100
 from flytekitplugins.dask import Dask, Scheduler, WorkerGroup
 from flytekitplugins.kfmpi import Launcher, MPIJob
@@ -130,6 +140,12 @@ raw = ContainerTask(
 )
 
 
+# It stays on a node that only says that it runs, so that it makes nothing.
+@dynamic(container_image=IMAGE, requests=GPUS, limits=GPUS, accelerator=A100.unpartitioned)
+def fan_out(x: int) -> int:
+    return train(x=x)
+
+
 @workflow
 def inner(x: int) -> int:
     return train(x=x)
@@ -151,5 +167,7 @@ def every_kind(x: int = 3) -> None:
     ray_job(x=x)
     dask_job(x=x)
     raw(x=x)
+    map_task(train)(x=[x, x])
+    fan_out(x=x)
     inner(x=x)
     child(x=x)
