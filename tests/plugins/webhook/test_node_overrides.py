@@ -437,15 +437,16 @@ def test_a_node_of_any_form_gets_an_answer(
     assert decide_with(review, chain).outcome in ("patched", "denied")
 
 
+@pytest.mark.parametrize("parts", [("requests",), ("limits",), ("requests", "limits"), ()])
 @pytest.mark.parametrize("junk", [None, 1, "x", [], [1], {}, {"a": 1}, True])
 def test_resources_of_any_form_get_an_answer(
-    junk: Any, review: AdmissionReview, decide_with: DecideWith
+    junk: Any, parts: tuple[str, ...], review: AdmissionReview, decide_with: DecideWith
 ) -> None:
     """Beside a node that states resources, and a step that changes some."""
     node = big(review, resources=quantities("3", "3"))
     task = object_of(review)["tasks"][node["task"]]
     del task["container"]
-    own = {"name": "main", "image": "i", "resources": {"requests": junk}}
+    own = {"name": "main", "image": "i", "resources": dict.fromkeys(parts, junk) or junk}
     task["k8sPod"] = {"podSpec": {"containers": [own]}}
     task["config"] = {"primary_container_name": "main"}
     chain = "{enforce: [{use: resources, with: {limits: {cpu: 4}}, when: {task: zoo.train}}]}"

@@ -218,7 +218,7 @@ class NodeOverrides:
                 if same(old.get(name), new.get(name)):
                     continue
                 changed.add((part, name))
-                values = found.setdefault(part, {})
+                values = found[part] = _map(found.get(part))
                 values.pop(GPU_ALIAS.get(name), None)
                 values.pop(name, None)
                 if name in new:
