@@ -34,12 +34,15 @@ _EVERY: Final = 15.0  # seconds between two lines of progress
 
 @dataclass(frozen=True)
 class Tool:
-    """A program: the folder with its `go.mod`, the module that gives its version, its package."""
+    """A program: the folder with its `go.mod`, the module that gives its version, its package.
+
+    Without a package there is no program, only `files`.
+    """
 
     name: str
     folder: str
     module: str
-    package: str = "."
+    package: str | None = "."
     core: bool = True
     files: dict[str, str] = field(default_factory=dict[str, str])
     """What else is needed: name in the cache -> module, a space, folder or file in it."""
@@ -85,7 +88,9 @@ class Tool:
 
     @property
     def path(self) -> Path:
-        """Its binary."""
+        """Its binary; where there is none, its folder."""
+        if self.package is None:
+            return self.home
         assets = os.environ.get("KUBEBUILDER_ASSETS")
         if assets and self.name in ENVTEST:
             return Path(assets) / self.name
@@ -94,10 +99,15 @@ class Tool:
     @property
     def is_built(self) -> bool:
         """Whether there is nothing to do; a folder in the cache is whole, or not there."""
-        return self.path.is_file()
+        return self.path.exists()
 
 
 _KUBERNETES: Final = "k8s.io/kubernetes"
+_CERTIFICATES: Final = "github.com/cert-manager/cert-manager deploy/crds/crd"
+_MONITORING: Final = (
+    "github.com/prometheus-operator/prometheus-operator "
+    "example/prometheus-operator-crd/monitoring.coreos.com"
+)
 TOOLS: Final = {
     tool.name: tool
     for tool in (
@@ -137,6 +147,19 @@ TOOLS: Final = {
             files={"crd": "github.com/ray-project/kuberay/ray-operator config/crd/bases"},
         ),
         Tool("flyteadmin", "flyteadmin", "kubetailor.dev/tools/flyteadmin"),
+        # What the overlays of deploy/ need beside what the API server knows.
+        Tool(
+            "crds",
+            "crds",
+            "github.com/cert-manager/cert-manager",
+            package=None,
+            files={
+                "certificates.yaml": f"{_CERTIFICATES}-certificates.yaml",
+                "issuers.yaml": f"{_CERTIFICATES}-issuers.yaml",
+                "servicemonitors.yaml": f"{_MONITORING}_servicemonitors.yaml",
+                "prometheusrules.yaml": f"{_MONITORING}_prometheusrules.yaml",
+            },
+        ),
         Tool(
             "kuberay",
             "kuberay",
@@ -192,7 +215,7 @@ def build(tool: Tool) -> None:
     Raises:
         BuildError: there is no Go, or it does not build.
     """
-    if tool.path != tool.home / tool.name:
+    if not tool.path.is_relative_to(tool.home):
         raise BuildError(f"KUBEBUILDER_ASSETS has no {tool.name}: {tool.path} is not there")
     if shutil.which("go") is None:
         raise BuildError("go is not in PATH: Go 1.26 or newer builds the control planes")
@@ -200,10 +223,12 @@ def build(tool: Tool) -> None:
     new = home.with_name(f".{home.name}.{os.getpid()}")
     try:
         new.mkdir(parents=True)
-        command = ["go", "build", "-v", "-trimpath", f"-ldflags={tool.flags}", "-o"]
-        _run([*command, str(new / tool.name), tool.package], folder, tool.name)
+        if tool.package is not None:
+            command = ["go", "build", "-v", "-trimpath", f"-ldflags={tool.flags}", "-o"]
+            _run([*command, str(new / tool.name), tool.package], folder, tool.name)
         for name, place in tool.files.items():
             module, _, source = place.partition(" ")
+            _run(["go", "mod", "download", module], folder, tool.name)
             found = _output(["go", "list", "-m", "-f", "{{.Dir}}", module], folder)
             _copy(Path(found, source), new / name)
         new.rename(home)

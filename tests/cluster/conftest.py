@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+import signal
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Protocol
+from typing import TypeAlias
 
 import pytest
 
@@ -36,6 +39,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def running() -> Iterator[ExitStack]:
     """What ends the stack, the last first."""
+    # Once imported, flytekit has Ctrl-C: a test would fail of it, and the run would go on.
+    importlib.import_module("flytekit")
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with ExitStack() as stack:
         yield stack
 
@@ -125,35 +131,12 @@ def namespace(client: Client, request: pytest.FixtureRequest) -> Iterator[str]:
     client.delete("v1", "Namespace", None, name)
 
 
-class MakeWebhook(Protocol):
-    """Starts `kubetailor webhook serve` with a config, for some namespaces."""
-
-    def __call__(
-        self,
-        config: str,
-        *namespaces: str,
-        name: str = "kubetailor",
-        files: Mapping[str, str] | None = None,
-        replicas: int = 1,
-    ) -> Webhook:
-        """See `stack.webhook.Webhook`."""
-        ...
+MakeWebhook: TypeAlias = Callable[..., Webhook]
+"""Starts a webhook: `stack.webhook.Webhook` without its first two arguments."""
 
 
 @pytest.fixture
 def webhook(core: Core) -> Iterator[MakeWebhook]:
     """Webhooks that end with the test."""
     with ExitStack() as stack:
-
-        def make(
-            config: str,
-            *namespaces: str,
-            name: str = "kubetailor",
-            files: Mapping[str, str] | None = None,
-            replicas: int = 1,
-        ) -> Webhook:
-            return Webhook(
-                core, stack, config, *namespaces, name=name, files=files, replicas=replicas
-            )
-
-        yield make
+        yield functools.partial(Webhook, core, stack)

@@ -24,18 +24,20 @@ class Load:
         refused: the names of those that it did not take, and why.
     """
 
-    def __init__(self, client: Client, namespace: str, *, clients: int = 8) -> None:
+    def __init__(self, client: Client, namespace: str, *, clients: int = 8, **query: str) -> None:
         """Nothing is created yet.
 
         Args:
             client: who creates.
             namespace: where.
             clients: how many at a time.
+            query: of each request, as in `Client.create`.
         """
         self.created: list[dict[str, Any]] = []
         self.refused: list[tuple[str, ApiError]] = []
         self._client = client
         self._namespace = namespace
+        self._query = query
         self._numbers = itertools.count()
         self._ended = threading.Event()
         self._faults: list[Exception] = []
@@ -77,6 +79,6 @@ class Load:
 
     def _create(self, name: str) -> None:
         try:
-            self.created.append(self._client.create(pod(self._namespace, name)))
+            self.created.append(self._client.create(pod(self._namespace, name), **self._query))
         except ApiError as error:
             self.refused.append((name, error))

@@ -42,9 +42,21 @@ def pod_spec(
     }
 
 
-def pod(namespace: str, name: str, *, labels: Mapping[str, str] = TAILORED, **spec: Any) -> Any:
-    """A pod; `spec` is as in `pod_spec`."""
+def pod(
+    namespace: str,
+    name: str = "one",
+    *,
+    labels: Mapping[str, str] = TAILORED,
+    annotations: Mapping[str, str] | None = None,
+    **spec: Any,
+) -> Any:
+    """A pod; a name that ends with `-` is a `generateName`, `spec` is as in `pod_spec`."""
     found = _object("v1", "Pod", namespace, name, labels)
+    metadata = found["metadata"]
+    if name.endswith("-"):
+        metadata["generateName"] = metadata.pop("name")
+    if annotations:
+        metadata["annotations"] = dict(annotations)
     return {**found, "spec": pod_spec(**spec)}
 
 

@@ -2,97 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from . import objects
-from .objects import TAILORED, pod_spec
+from .objects import TAILORED
 
-__all__ = ["pod", "template", "with_pods"]
+__all__ = ["pod", "with_pods"]
 
-_UNSCHEDULED: Final[Mapping[str, Any]] = {"schedulerName": "nobody"}
+_NOBODY: Final = "nobody"
 
-
-def pod(
-    namespace: str,
-    name: str = "one",
-    *,
-    labels: Mapping[str, str] = TAILORED,
-    annotations: Mapping[str, str] | None = None,
-    **spec: Any,
-) -> dict[str, Any]:
-    """A pod of one container.
-
-    Args:
-        namespace: its namespace.
-        name: its name; one that ends with `-` is a `generateName`.
-        labels: its labels.
-        annotations: its annotations.
-        spec: what else its spec says.
-    """
-    made: dict[str, Any] = objects.pod(namespace, name, labels=labels, **{**_UNSCHEDULED, **spec})
-    metadata = made["metadata"]
-    if name.endswith("-"):
-        metadata["generateName"] = metadata.pop("name")
-    if annotations:
-        metadata["annotations"] = dict(annotations)
-    return made
-
-
-def template(*, labels: Mapping[str, str] = TAILORED, **spec: Any) -> dict[str, Any]:
-    """A pod template, for `with_pods`."""
-    return {
-        "metadata": {"labels": dict(labels)},
-        "spec": pod_spec(**{**_UNSCHEDULED, **spec}),
-    }
+pod = functools.partial(objects.pod, schedulerName=_NOBODY)
+"""As `objects.pod`."""
 
 
 def with_pods(
     kind: str,
     namespace: str,
     name: str,
-    pods: dict[str, Any],
     *,
     labels: Mapping[str, str] = TAILORED,
+    pods: Mapping[str, str] = TAILORED,
 ) -> dict[str, Any]:
-    """A workload that makes pods: a kind of `_SPECS`."""
-    api, spec = _SPECS[kind]
-    app = {"app": name}  # the pods of a Job outlive it, and another would take them for its own
-    pods["metadata"]["labels"] |= app
-    return {
-        "apiVersion": api,
-        "kind": kind,
-        "metadata": {"name": name, "namespace": namespace, "labels": dict(labels)},
-        "spec": spec(pods),
-    }
+    """A workload that makes pods: a kind of `_CONTROLLERS` or of `objects.BUILDERS`."""
+    # The pods of a Job outlive it, and another would take them for its own.
+    pods = {**pods, "app": name}
+    if kind not in _CONTROLLERS:
+        found: dict[str, Any] = objects.BUILDERS[kind](
+            namespace, name, labels=labels, pods=pods, schedulerName=_NOBODY
+        )
+        return found
+    job = objects.job(namespace, name, labels=labels, pods=pods, schedulerName=_NOBODY)
+    api, spec = _CONTROLLERS[kind]
+    return {**job, "apiVersion": api, "kind": kind, "spec": spec(job["spec"], name)}
 
 
-def _replicas(pods: dict[str, Any]) -> dict[str, Any]:
-    app = {"app": pods["metadata"]["labels"]["app"]}
-    return {"replicas": 1, "selector": {"matchLabels": app}, "template": pods}
+def _replicas(job: Any, name: str) -> dict[str, Any]:
+    template = job["template"]
+    del template["spec"]["restartPolicy"]
+    return {"replicas": 1, "selector": {"matchLabels": {"app": name}}, "template": template}
 
 
-def _job(pods: dict[str, Any]) -> dict[str, Any]:
-    return {"template": {**pods, "spec": {**pods["spec"], "restartPolicy": "Never"}}}
+def _stateful(job: Any, name: str) -> dict[str, Any]:
+    return {"serviceName": "none", **_replicas(job, name)}
 
 
-def _cron_job(pods: dict[str, Any]) -> dict[str, Any]:
+def _cron_job(job: Any, name: str) -> dict[str, Any]:
     """One that does not come round while a test runs."""
-    return {"schedule": "0 0 1 1 *", "suspend": True, "jobTemplate": {"spec": _job(pods)}}
+    return {"schedule": "0 0 1 1 *", "suspend": True, "jobTemplate": {"spec": job}}
 
 
-def _pytorch_job(pods: dict[str, Any]) -> dict[str, Any]:
-    [container] = pods["spec"]["containers"]
-    spec = {**pods["spec"], "containers": [{**container, "name": "pytorch"}]}
-    replica = {"replicas": 1, "restartPolicy": "Never", "template": {**pods, "spec": spec}}
-    return {"pytorchReplicaSpecs": {"Master": replica, "Worker": replica}}
-
-
-_SPECS: Final = {
+_CONTROLLERS: Final[Mapping[str, tuple[str, Callable[[Any, str], dict[str, Any]]]]] = {
     "ReplicaSet": ("apps/v1", _replicas),
     "Deployment": ("apps/v1", _replicas),
-    "StatefulSet": ("apps/v1", lambda pods: {"serviceName": "none", **_replicas(pods)}),
-    "Job": ("batch/v1", _job),
+    "StatefulSet": ("apps/v1", _stateful),
     "CronJob": ("batch/v1", _cron_job),
-    "PyTorchJob": ("kubeflow.org/v1", _pytorch_job),
 }
+"""What is spelled out of a Job's spec: its template, or all of it."""

@@ -10,18 +10,17 @@ from typing import Any, Final
 
 import pytest
 
+from kubetailor.plugins.flyte.stamp import STAMP
 from kubetailor.plugins.webhook.reload import load_tailor
 
 from .conftest import MakeWebhook
 from .objects import TAILORED
-from .plain import pod, template, with_pods
+from .plain import pod, with_pods
 from .stack.client import ApiError, Client
 from .stack.core import Core
 from .stack.kubectl import ran
 from .stack.process import wait_for
 from .stack.webhook import Webhook
-
-STAMP: Final = "kubetailor.dev/applied"
 
 PLUGIN: Final = '''
 """What no built-in does."""
@@ -107,12 +106,6 @@ def warned(client: Client, obj: dict[str, Any], **query: str) -> tuple[Any, list
     return answer.json(), [re.sub(r"\\(.)", r"\1", text) for text in said]
 
 
-def decisions(webhook: Webhook, *names: str) -> list[dict[str, Any]]:
-    """What was logged of the objects of these names."""
-    lines = [json.loads(line) for line in webhook.log().splitlines()]
-    return [said for said in lines if said["event"] == "decision" and said.get("name") in names]
-
-
 def settled(client: Client, parent: Any, count: int) -> list[Any]:
     """The pods that came of an object, all of them named after it."""
     namespace, name = parent["metadata"]["namespace"], parent["metadata"]["name"]
@@ -193,12 +186,12 @@ def test_a_dry_run_comes_to_the_same_and_leaves_nothing(client: Client, served: 
     for field in ("labels", "annotations"):
         assert tried["metadata"][field] == made["metadata"][field]
     assert warnings == warnings_then
-    assert [said.get("dryRun", False) for said in decisions(served, "dry")] == [True, False]
+    assert [said.get("dryRun", False) for said in served.decisions("dry")] == [True, False]
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "ReplicaSet", "Job", "CronJob"])
 def test_a_workload_is_tailored_in_its_template(kind: str, client: Client, served: Webhook) -> None:
-    made = client.create(with_pods(kind, NAMESPACE, "it", template()), dryRun="All")
+    made = client.create(with_pods(kind, NAMESPACE, "it"), dryRun="All")
 
     assert made["metadata"]["labels"]["team"] == "speech"
     assert made["metadata"]["annotations"]["example.com/payer"] == "speech"
@@ -256,19 +249,44 @@ def test_what_did_not_ask_is_not_touched(
     assert made["metadata"].get("labels", {}) == labels
     assert "annotations" not in made["metadata"]
     assert "nodeSelector" not in made["spec"]
-    assert decisions(served, "other") == []
+    assert served.decisions("other") == []
 
 
 def test_a_mirror_pod_is_not_touched(client: Client, served: Webhook) -> None:
     """A kubelet makes it of a file; it would make it again and again."""
     mirror = {"kubernetes.io/config.mirror": "checksum"}
-    made = client.create(
-        pod(NAMESPACE, "mirror", annotations=mirror, nodeName="nowhere"), dryRun="All"
+    binding = client.create(
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": "nodes-make-pods"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole"}
+            | {"name": "system:node"},
+            "subjects": [{"kind": "Group", "name": "system:nodes"}],
+        }
     )
+    kubelet = client.impersonating("system:node:nowhere", "system:nodes")
+    try:
+        made = kubelet.create(
+            pod(NAMESPACE, "mirror", annotations=mirror, nodeName="nowhere"), dryRun="All"
+        )
+    finally:
+        client.delete(binding["apiVersion"], binding["kind"], None, "nodes-make-pods")
 
     assert made["metadata"]["annotations"] == mirror
     assert "nodeSelector" not in made["spec"]
-    assert decisions(served, "mirror") == []
+    assert served.decisions("mirror") == []
+
+
+def test_what_anybody_else_calls_a_mirror_pod_is_touched(client: Client, served: Webhook) -> None:
+    """Whoever may launch may annotate what he launches."""
+    mirror = {"kubernetes.io/config.mirror": "checksum"}
+    made = client.create(
+        pod(NAMESPACE, "no-mirror", annotations=mirror, nodeName="nowhere"), dryRun="All"
+    )
+
+    assert "nodeSelector" in made["spec"]
+    assert [line["outcome"] for line in served.decisions("no-mirror")] == ["patched"]
 
 
 def test_only_what_is_created_is_looked_at(client: Client, served: Webhook) -> None:
@@ -276,7 +294,7 @@ def test_only_what_is_created_is_looked_at(client: Client, served: Webhook) -> N
     after = client.patch("v1", "Pod", NAMESPACE, "later", {"metadata": {"labels": TAILORED}})
 
     assert after["metadata"]["labels"] == TAILORED
-    assert decisions(served, "later") == []
+    assert served.decisions("later") == []
 
 
 # the stamp -------------------------------------------------------------------------------------
@@ -313,7 +331,7 @@ def test_what_an_older_chain_left_is_said_and_stays(client: Client, served: Webh
     [warning] = [text for text in warnings if "ran on it before" in text]
     assert "chain 'whole' ran on it before, as 0123456789ab" in warning
     assert "still there" in warning
-    [said] = decisions(served, "older")
+    [said] = served.decisions("older")
     assert said["warnings"] == len(warnings)
 
 
@@ -365,7 +383,7 @@ def test_the_task_is_known_by_what_propeller_wrote(client: Client, served: Webho
     )
 
     assert _said(made) == KNOWN
-    [said] = decisions(served, "identity")
+    [said] = served.decisions("identity")
     assert (said["task"], said["execution"], said["node"]) == (
         "pipelines.train",
         "ahfk2p5kdl4tq",
@@ -409,7 +427,7 @@ def test_without_a_trace_of_flyte_nothing_is_known(client: Client, served: Webho
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "ReplicaSet", "Job", "PyTorchJob"])
 def test_children_are_left_to_their_parents(kind: str, client: Client, served: Webhook) -> None:
     """Of what a stamped parent makes, nothing is changed once more."""
-    asked = with_pods(kind, NAMESPACE, f"parent-{kind.lower()}", template())
+    asked = with_pods(kind, NAMESPACE, f"parent-{kind.lower()}")
     parent = client.create(asked)
 
     for made in settled(client, parent, 2 if kind == "PyTorchJob" else 1):
@@ -419,7 +437,7 @@ def test_children_are_left_to_their_parents(kind: str, client: Client, served: W
         assert metadata["labels"]["cost-centre"] == "4711"
         assert made["spec"]["nodeSelector"] == {"pool": "spot"}
         assert made["spec"]["tolerations"].count(SPOT) == 1
-        said = decisions(served, metadata["name"], metadata.get("generateName", ""))
+        said = served.decisions(metadata["name"], metadata.get("generateName", ""))
         assert {decision["outcome"] for decision in said} == {"unchanged"}
     client.delete(asked["apiVersion"], kind, NAMESPACE, asked["metadata"]["name"])
 
@@ -428,26 +446,26 @@ def test_a_child_without_a_stamp_gets_what_is_for_pods_alone(
     client: Client, served: Webhook
 ) -> None:
     """Its parent did not ask for the webhook; the queue is the parent's business."""
-    pods = template(labels={**TAILORED, "chain": "queued"})
-    parent = client.create(with_pods("ReplicaSet", NAMESPACE, "alone", pods, labels={}))
+    pods = {**TAILORED, "chain": "queued"}
+    parent = client.create(with_pods("ReplicaSet", NAMESPACE, "alone", labels={}, pods=pods))
     assert STAMP not in parent["metadata"].get("annotations", {})
 
     [made] = settled(client, parent, 1)
     assert made["spec"]["nodeSelector"] == {"pool": "spot"}
     assert "kueue.x-k8s.io/queue-name" not in made["metadata"]["labels"]
-    assert decisions(served, "alone") == []
+    assert served.decisions("alone") == []
     client.delete("apps/v1", "ReplicaSet", NAMESPACE, "alone")
 
 
 def test_a_job_of_a_cron_job_is_its_child(core: Core, client: Client, served: Webhook) -> None:
-    client.create(with_pods("CronJob", NAMESPACE, "it", template()))
+    client.create(with_pods("CronJob", NAMESPACE, "it"))
 
     done = ran(core, "create", "job", "--from=cronjob/it", "now", f"--namespace={NAMESPACE}")
 
     assert done.returncode == 0, done.stderr
     [made] = settled(client, client.get("batch/v1", "Job", NAMESPACE, "now"), 1)
     assert made["spec"]["tolerations"].count(SPOT) == 1
-    assert {said["outcome"] for said in decisions(served, "now", "now-")} <= {"unchanged"}
+    assert {said["outcome"] for said in served.decisions("now", "now-")} <= {"unchanged"}
     client.delete("batch/v1", "CronJob", NAMESPACE, "it")
 
 
@@ -469,7 +487,7 @@ def test_what_was_made_before_the_config_changed_is_held_to_its_own_chain(
         server.config.write_text(text)
         wait_for("the config", lambda: server.log().count('"config loaded"') == count)
 
-    parent = client.create(with_pods("Deployment", namespace, "it", template()))
+    parent = client.create(with_pods("Deployment", namespace, "it"))
     settled(client, parent, 1)
     becomes(config("b", "one"), 2)
     client.patch("apps/v1", "Deployment", namespace, "it", {"spec": {"replicas": 2}})

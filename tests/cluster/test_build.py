@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,14 @@ def test_what_does_not_build_says_why_and_leaves_nothing(tool: Tool, tmp_path: P
     with pytest.raises(BuildError, match="undefined: printin"):
         build(tool)
     assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_a_tool_may_be_files_alone(tool: Tool) -> None:
+    files = replace(tool, package=None)
+    assert not files.path.exists()
+    build(files)
+    assert files.is_built
+    assert [path.name for path in files.path.rglob("*") if path.is_file()] == ["notes.yaml"]
 
 
 def test_the_cache_is_keyed_by_what_is_built(tool: Tool, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,8 @@ from kubetailor.plugins.webhook.reload import load_tailor
 from kubetailor.plugins.webhook.rotation import SelfSigned
 
 from ..docs.test_pages import blocks_of, run
-from .build import program
+from . import objects
+from .build import TOOLS, program
 from .stack.client import ApiError, Client
 from .stack.core import Core
 from .stack.kubectl import kubectl
@@ -35,18 +35,6 @@ DEPLOY = Path(__file__).parents[2] / "deploy"
 IMAGE = "registry.example.com/kubetailor"
 NAMESPACE = "kubetailor-system"
 ADMISSION = "admissionregistration.k8s.io/v1"
-# Whose definitions the overlays need beside what the API server knows: module, files.
-DEFINITIONS = {
-    "github.com/cert-manager/cert-manager@v1.18.2": (
-        "deploy/crds/crd-certificates.yaml",
-        "deploy/crds/crd-issuers.yaml",
-    ),
-    "github.com/prometheus-operator/prometheus-operator@v0.85.0": (
-        "example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml",
-        "example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml",
-    ),
-}
-
 Objects = dict[tuple[str, str], dict[str, Any]]
 Build = Callable[[str], str]
 
@@ -125,13 +113,10 @@ def test_monitoring_follows_the_namespace(build: Build) -> None:
 @pytest.fixture(scope="module")
 def definitions(core: Core) -> Iterator[None]:
     """The custom resources of cert-manager and the Prometheus operator, as they ship them."""
-    texts: list[str] = []
-    for module, files in DEFINITIONS.items():
-        command = ["go", "mod", "download", "-json", module]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        folder = Path(json.loads(done.stdout)["Dir"])
-        # cert-manager's are templates, in their labels.
-        texts += (re.sub(r".*{{.*\n", "", (folder / file).read_text()) for file in files)
+    folder = TOOLS["crds"].path
+    assert folder.is_dir(), f"{folder} is not there; `make cluster-tools` makes it"
+    # cert-manager's are templates, in their labels.
+    texts = [re.sub(r".*{{.*\n", "", path.read_text()) for path in sorted(folder.iterdir())]
     text = "---\n".join(texts)
     kubectl(core, "apply", "--server-side", "-f", "-", stdin=text)
     kubectl(core, "wait", "--for=condition=Established", "crd", "--all")
@@ -186,23 +171,19 @@ def installed(core: Core) -> Iterator[str]:
     gone(core.client, NAMESPACE)
 
 
-def pod(name: str, namespace: str, **labels: str) -> dict[str, Any]:
+RESTRICTED = {
+    "runAsNonRoot": True,
+    "runAsUser": 1000,
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+
+
+def pod(namespace: str, name: str, labels: dict[str, str]) -> Any:
     """A pod that the restricted namespaces take too."""
-    context = {
-        "runAsNonRoot": True,
-        "runAsUser": 1000,
-        "allowPrivilegeEscalation": False,
-        "capabilities": {"drop": ["ALL"]},
-        "seccompProfile": {"type": "RuntimeDefault"},
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace, "labels": labels},
-        "spec": {
-            "containers": [{"name": "main", "image": "python:3.12", "securityContext": context}]
-        },
-    }
+    container = {"name": "main", "image": "python:3.12", "securityContext": RESTRICTED}
+    return objects.pod(namespace, name, labels=labels, containers=[container])
 
 
 @pytest.mark.usefixtures("installed")
@@ -275,21 +256,21 @@ def test_nothing_of_a_pipeline_comes_in_while_nobody_answers(core: Core, namespa
     client = core.client
     for name, labels in (
         ("flyte", {"execution-id": "a1"}),
-        ("labelled", {"kubetailor.dev/tailor": "true"}),
+        ("labelled", objects.TAILORED),
     ):
         with pytest.raises(ApiError, match=f'failed calling webhook "{name}.kubetailor.dev"'):
-            client.create(pod(name, namespace, **labels))
+            client.create(pod(namespace, name, labels))
     # Everything else does, and everything in the namespaces that are left alone.
-    client.create(pod("plain", namespace))
-    client.create(pod("asks-not", namespace, **{"kubetailor.dev/tailor": "false"}))
+    client.create(pod(namespace, "plain", {}))
+    client.create(pod(namespace, "asks-not", {"kubetailor.dev/tailor": "false"}))
     for other in ("kube-system", NAMESPACE):
-        client.create(pod("left-alone", other, **{"execution-id": "a1"}))
+        client.create(pod(other, "left-alone", {"execution-id": "a1"}))
         client.delete("v1", "Pod", other, "left-alone")
     patch = {"metadata": {"labels": {"kubetailor.dev/tailor": "false"}}}
     client.patch("v1", "Namespace", None, namespace, patch)
 
     def is_left_alone() -> bool:
-        client.create(pod("flyte", namespace, **{"execution-id": "a1"}), dryRun="All")
+        client.create(pod(namespace, "flyte", {"execution-id": "a1"}), dryRun="All")
         return True
 
     wait_for("the API server to see the label", is_left_alone)

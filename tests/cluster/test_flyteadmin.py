@@ -6,20 +6,27 @@ FlyteAdmin too.
 
 from __future__ import annotations
 
+import socket
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import yaml
 from flytekit.core.options import Options
 from flytekit.exceptions.user import FlyteInvalidInputException
 from flytekit.models.common import Annotations, Labels
 from flytekit.models.core.execution import WorkflowExecutionPhase
 
 from .stack.client import Client
-from .stack.process import StackError, wait_for
+from .stack.core import Core
+from .stack.flyte import start_flyteadmin
+from .stack.process import StackError, free_port, wait_for
 from .stack.pyflyte import PROJECT, Pyflyte
+from .stack.s3 import S3
 
 DOMAIN: Final = "staging"  # other tests are in development
 NAMESPACE: Final = f"{PROJECT}-{DOMAIN}"
@@ -116,6 +123,27 @@ def flyte_workflow(client: Client, execution: Any) -> Any:
 
 def users(labels: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in labels.items() if name not in SYSTEM}
+
+
+# a real one ------------------------------------------------------------------------------------
+
+
+def test_a_real_one_is_told_of_the_cluster_and_the_bucket_and_waited_for(
+    core: Core, s3: S3, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = free_port()
+    monkeypatch.setenv("KUBETAILOR_FLYTEADMIN", f"localhost:{port}")
+    file = core.folder / "real-flyteadmin.yaml"
+    with ThreadPoolExecutor(1) as pool, ExitStack() as stack:
+        found = pool.submit(start_flyteadmin, core, s3, stack)
+        wait_for("its config", file.exists)
+        told = yaml.safe_load(file.read_text())
+        assert Client(Path(told["server"]["kube-config"])).raw("GET", "/readyz") == "ok"
+        assert told["storage"]["stow"]["config"]["endpoint"] == s3.url
+        assert told["storage"]["container"] == s3.bucket
+        assert not found.done()
+        with socket.create_server(("127.0.0.1", port)):
+            assert found.result(60) == f"localhost:{port}"
 
 
 # registration ----------------------------------------------------------------------------------

@@ -131,10 +131,16 @@ def asked_again(client: Client) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("asked_again")
-@pytest.mark.parametrize("kind", ["Pod", "Job", "PyTorchJob"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_who_is_asked_first_makes_no_difference(
-    kind: str, client: Client, webhook: MakeWebhook, queues: Queues, add_node: AddNode
+    kind: str,
+    request: pytest.FixtureRequest,
+    client: Client,
+    webhook: MakeWebhook,
+    queues: Queues,
+    add_node: AddNode,
 ) -> None:
+    _start_operator(kind, request)
     other = client.namespace(f"{queues.namespace}-before")
     webhook(CONFIG, other, name="kubetailor")
     webhook(CONFIG, queues.namespace, name="zz-kubetailor")

@@ -12,13 +12,15 @@ from typing import Any, Final
 import pytest
 from flytekit.core.options import Options
 from flytekit.models.common import Annotations, Labels
-from flytekit.models.core.execution import WorkflowExecutionPhase
 
 from kubetailor.plugins.flyte.stamp import STAMP
 from kubetailor.plugins.flyte.undo import UNDO
 from kubetailor.plugins.webhook.marks import EXECUTION_KEYS, OVERRIDE
+from kubetailor.plugins.webhook.reload import load_tailor
 
 from .conftest import MakeWebhook
+from .executions import Run
+from .objects import pods_of
 from .stack.client import Client
 from .stack.core import Core
 from .stack.flyte import start_propeller, start_standin
@@ -108,73 +110,6 @@ def register(pyflyte: Pyflyte, domain: str, **env: str) -> None:
     )
 
 
-class Run:
-    """One execution, and what the cluster made of it."""
-
-    def __init__(self, client: Client, remote: Any, domain: str, name: str) -> None:
-        self._client = client
-        self._remote = remote
-        self._namespace = f"{PROJECT}-{domain}"
-        self.name: str = name
-        self.execution: Any = remote.fetch_execution(name=name)
-
-    @property
-    def flyte_workflow(self) -> Any:
-        """The FlyteWorkflow."""
-        return self._client.get(
-            "flyte.lyft.com/v1alpha1", "FlyteWorkflow", self._namespace, self.name
-        )
-
-    @property
-    def pods(self) -> list[Any]:
-        """Its pods; those of a child execution are not its own."""
-        return [
-            pod
-            for pod in self._client.list("v1", "Pod", self._namespace)
-            if pod["metadata"]["ownerReferences"][0]["name"] == self.name
-        ]
-
-    def wait_for_pods(self, count: int) -> list[Any]:
-        """So many, while it goes on."""
-
-        def goes_on() -> None:
-            self.sync()
-            assert not self.execution.is_done, self.execution.error
-
-        what = f"{count} pods of {self.name}"
-        wait_for(what, lambda: len(self.pods) >= count, while_=goes_on, seconds=120, every=0.5)
-        found = self.pods
-        assert len(found) == count, [pod["metadata"]["name"] for pod in found]
-        return found
-
-    def sync(self) -> Any:
-        """The execution as FlyteAdmin knows it."""
-        self.execution = self._remote.sync_execution(self.execution)
-        return self.execution
-
-    def failed(self) -> str:
-        """Wait until it has failed; the error's message."""
-        wait_for(f"{self.name} to end", lambda: self.sync().is_done, seconds=120, every=0.5)
-        assert self.execution.closure.phase == WorkflowExecutionPhase.FAILED
-        return str(self.execution.error.message)
-
-    def attempts(self) -> int:
-        """How often the task of its only node was tried."""
-        nodes = self._remote.sync_execution(self.execution, sync_nodes=True).node_executions
-        (found,) = [node.task_executions for node in nodes.values() if node.task_executions]
-        return len(found)
-
-    def child(self, node: str) -> str:
-        """The name of the child execution of a node."""
-
-        def name() -> str:
-            nodes = self._remote.sync_execution(self.execution, sync_nodes=True).node_executions
-            return str(nodes[node].closure.workflow_node_metadata.execution_id.name)
-
-        wait_for(f"the child execution of {node}", name, every=0.5)
-        return name()
-
-
 Launch = Callable[..., Run]
 
 
@@ -204,47 +139,28 @@ def launch(client: Client, pyflyte: Pyflyte) -> Iterator[Launch]:
                 execution_name=name,
                 options=options,
             )
-            return started(client, remote, domain, name, stack)
+            return Run.started(client, remote, domain, name, stack)
 
         yield make
-
-
-def started(client: Client, remote: Any, domain: str, name: str, stack: ExitStack) -> Run:
-    run = Run(client, remote, domain, name)
-
-    def end() -> None:
-        if not run.sync().is_done:
-            remote.terminate(run.execution, "the test is over")
-
-    stack.callback(end)
-    return run
-
-
-def on(nodes: list[Any]) -> Callable[[Client], Iterator[None]]:
-    def made(client: Client) -> Iterator[None]:
-        for obj in nodes:
-            client.create(obj)
-        yield
-        for obj in nodes:
-            client.delete("v1", "Node", None, obj["metadata"]["name"])
-
-    return made
 
 
 @pytest.fixture(scope="module")
 def pools(client: Client, kwok: Process, kubelet: Process) -> Iterator[None]:
     """A node where pods run as processes, and one where they only say so."""
     taint = {"key": "example.com/launch", "value": "yes", "effect": "NoSchedule"}
-    yield from on(
-        [
-            node("launch-process", labels={"pool": "process", **KUBELET}, taints=[taint]),
-            node("launch-idle", labels={"pool": "idle"}, taints=[taint]),
-        ]
-    )(client)
+    nodes = [
+        node("launch-process", labels={"pool": "process", **KUBELET}, taints=[taint]),
+        node("launch-idle", labels={"pool": "idle"}, taints=[taint]),
+    ]
+    for obj in nodes:
+        client.create(obj)
+    yield
+    for obj in nodes:
+        client.delete("v1", "Node", None, obj["metadata"]["name"])
 
 
 def in_pool(pool: str, task: str) -> str:
-    when = f"when: {{task: {ZOO}.{task}}}"
+    when = f'when: {{task: "{ZOO}.{task}"}}'
     return f"""
       - {{use: node_selector, with: {{set: {{pool: {pool}}}}}, {when}}}
       - use: tolerations
@@ -257,11 +173,9 @@ def by_node(pods: list[Any]) -> dict[str, Any]:
     return {pod["metadata"]["labels"]["node-id"]: pod for pod in pods}
 
 
-def container(pod: Any, name: str | None = None) -> Any:
-    """A container; by default the one that Flyte runs."""
-    name = name or pod["metadata"]["annotations"]["primary_container_name"]
-    (found,) = [one for one in pod["spec"]["containers"] if one["name"] == name]
-    return found
+def container(pod: Any, index: int = 0) -> Any:
+    """A container; by default the first, which is the one that Flyte runs."""
+    return pod["spec"]["containers"][index]
 
 
 def tolerated(pod: Any) -> list[str]:
@@ -294,7 +208,7 @@ chains:
 
 
 def test_each_node_has_the_pod_that_its_overrides_and_the_chain_say(
-    registered: None, webhook: MakeWebhook, launch: Launch
+    registered: None, client: Client, webhook: MakeWebhook, launch: Launch
 ) -> None:
     webhook(GPUS, NAMESPACE, files=FILES)
     run = launch("overridden", "launch-nodes")
@@ -312,24 +226,32 @@ def test_each_node_has_the_pod_that_its_overrides_and_the_chain_say(
         assert (limits["cpu"], limits["memory"]) == ("4", "16Gi"), name
 
     # A node's accelerator keeps the step off, at `admit` too; Propeller places it.
-    pod = pods["other-type"]
-    assert "nodeSelector" not in pod["spec"]
-    assert "acme.io/gpu" not in tolerated(pod)
-    assert required(pod) == [("cloud.google.com/gke-accelerator", "In", ["nvidia-tesla-t4"])]
-    assert container(pod)["resources"]["limits"]["nvidia.com/gpu"] == "1"
+    def of_the_job() -> list[Any]:
+        job = client.get("kubeflow.org/v1", "PyTorchJob", NAMESPACE, "launch-nodes-job-0")
+        return pods_of(client, job)
+
+    wait_for("the pods of the job", lambda: len(of_the_job()) == 2)
+    for pod in (pods["other-type"], *of_the_job()):
+        name = pod["metadata"]["name"]
+        assert "nodeSelector" not in pod["spec"], name
+        assert "acme.io/gpu" not in tolerated(pod), name
+        places = [("cloud.google.com/gke-accelerator", "In", ["nvidia-tesla-t4"])]
+        assert required(pod) == places, name
+        assert container(pod)["resources"]["limits"]["nvidia.com/gpu"] == "1", name
 
     # A node's pod template is its author's text, and the chain ran over it.
     pod = pods["own-pod"]
     assert sorted(tolerated(pod)) == ["acme.io/gpu", "own"]
     assert pod["metadata"]["labels"]["template"] == "own"
-    assert container(pod, "side")["image"] == "side:1"
     assert container(pod)["name"] == "main"
+    assert container(pod, 1)["image"] == "side:1"
 
     workflow = run.flyte_workflow
     nodes, tasks = workflow["spec"]["nodes"], workflow["tasks"]
     keys = {name: nodes[name]["task"] for name in pods}
     assert keys["plain"] == keys["too"]
-    assert len(set(keys.values())) == len(tasks) == 4
+    assert len(set(keys.values())) == 4
+    assert len(tasks) == 5, "and that of the job"
     ids = [tasks[key]["id"] for key in keys.values()]
     assert all(found == ids[0] for found in ids)
     assert ids[0]["name"] == f"{ZOO}.train"
@@ -350,34 +272,57 @@ def hurried(task: str, **said: str) -> str:
     return f"""
       - use: team.hurry
         with: {{{words}}}
-        when: {{task: {ZOO}.{task}, phase: launch}}
+        when: {{task: "{ZOO}.{task}", phase: launch}}
 """
 
 
 def test_retries_deadlines_and_being_interruptible_are_the_chains(
-    registered: None, pools: None, webhook: MakeWebhook, launch: Launch
+    registered: None, pools: None, core: Core, webhook: MakeWebhook, launch: Launch
 ) -> None:
     steps = (
-        hurried("flaky", retries="1"),
-        in_pool("process", "flaky"),
+        hurried("*flaky*", retries="1", interruptible="true"),
+        in_pool("process", "*flaky*"),
         hurried("slow", timeout="3s"),
         in_pool("idle", "slow"),
         hurried("one", interruptible="true"),
     )
     webhook(f"{HEAD}chains:\n  default:\n    steps:{''.join(steps)}", NAMESPACE, files=FILES)
     flaky = launch("flaky", "launch-flaky", is_task=True)
+    mapped = launch("flaky_map", "launch-mapped")
     slow = launch("slow", "launch-slow", is_task=True)
     spot = launch("both", "launch-spot")
 
+    assert only_node(flaky)["retry"] == {"minAttempts": 2}
+    assert only_node(slow)["executionDeadline"] == "3s"
+    (pod,) = mapped.wait_for_pods(1)
+    assert pod["metadata"]["labels"]["interruptible"] == "true"
     pods = by_node(spot.wait_for_pods(2))
     found = {name: pod["metadata"]["labels"]["interruptible"] for name, pod in pods.items()}
     assert found == {"n0": "true", "n1": "false"}
 
-    message = slow.failed()
+    runs = (flaky, mapped, slow)
+    message = slow.wait_for_failure()
     assert "timeout" in message.lower(), message
-    message = flaky.failed()
+    message = flaky.wait_for_failure()
     assert "try again" in message, message
-    assert (flaky.attempts(), slow.attempts()) == (2, 1)
+    message = mapped.wait_for_failure()
+    assert "try again" in message, message
+    created = [{name for name, code in creations(core, run) if code == 201} for run in runs]
+    assert [len(names) for names in created] == [2, 2, 1]
+
+
+def creations(core: Core, run: Run) -> list[tuple[str, int]]:
+    """Name and HTTP code of each pod of an execution that was to be created."""
+    whole, _, _ = core.audit.read_text().rpartition("\n")
+    lines = [json.loads(line) for line in whole.splitlines()]
+    found = [(line["objectRef"].get("name", ""), line["responseStatus"]["code"]) for line in lines]
+    return [(name, code) for name, code in found if name.startswith(f"{run.name}-")]
+
+
+def only_node(run: Run) -> Any:
+    """The node of a single task."""
+    (found,) = [n for n in run.flyte_workflow["spec"]["nodes"].values() if n["kind"] == "task"]
+    return found
 
 
 # registered with a chain -----------------------------------------------------------------------
@@ -456,18 +401,21 @@ def test_each_pod_of_a_nested_execution_is_tailored_once(
     pyflyte: Pyflyte,
     webhook: MakeWebhook,
 ) -> None:
-    webhook(NESTED, NAMESPACE, files=FILES)
+    asked = webhook(NESTED, NAMESPACE, files=FILES)
     name = "launch-nested"
+    digest = load_tailor(asked.config).config.chains["default"].digest
+    forged = json.dumps({"chain": "default", "digest": digest, "done": 99})
     pyflyte(
         *("run", "--remote", "--project", PROJECT, "--domain", DOMAIN, "--name", name),
         *("--labels", "team=vision", "--annotations", "example.com/note=mine"),
+        *("--annotations", f"{STAMP}={forged}"),
         *("remote-launchplan", f"{ZOO}.nested:{VERSION}", "--x", "3"),
         folder=FOLDER,
     )
     remote = pyflyte.remote(DOMAIN)
     with ExitStack() as stack:
-        run = started(client, remote, DOMAIN, name, stack)
-        child = started(client, remote, DOMAIN, run.child("child"), stack)
+        run = Run.started(client, remote, DOMAIN, name, stack)
+        child = Run.started(client, remote, DOMAIN, run.child("child"), stack)
         # map: 2, subworkflow: 1, dynamic: itself and what it makes, branch: 1
         pods = [*run.wait_for_pods(6), *child.wait_for_pods(1)]
 
@@ -516,14 +464,14 @@ def test_what_cannot_be_done_fails_the_execution_at_once_and_says_why(
     webhook(HEAD + IMPOSSIBLE, NAMESPACE, files=FILES)
     run = launch("inner", "launch-denied")
     # At once: the first answer says so.
-    assert run.execution.closure.phase == WorkflowExecutionPhase.FAILED
+    assert run.has_failed
     message = run.sync().error.message
     said = ("kubetailor", f"task {ZOO}.one at node ", "step 'bill'", "nobody")
     assert [word for word in said if word not in message] == [], message
     assert run.pods == []
 
     run = launch("inner", "launch-override", annotations={OVERRIDE: "{}"})
-    assert OVERRIDE in run.failed()
+    assert OVERRIDE in run.wait_for_failure()
 
     with pytest.raises(StackError) as error:
         pyflyte(
@@ -532,21 +480,21 @@ def test_what_cannot_be_done_fails_the_execution_at_once_and_says_why(
             folder=FOLDER,
         )
     assert [word for word in said if word not in str(error.value)] == [], error.value
-    print(error.value)
 
 
 def test_a_denied_pod_fails_its_task_at_once_and_says_why(
-    registered: None, webhook: MakeWebhook, launch: Launch
+    registered: None, core: Core, webhook: MakeWebhook, launch: Launch
 ) -> None:
     webhook(f"phases: [admit]\n{IMPOSSIBLE}", NAMESPACE)
     denied = launch("inner", "admit-denied")
     overridden = launch("inner", "admit-override", annotations={OVERRIDE: "{}"})
 
-    message = denied.failed()
+    message = denied.wait_for_failure()
     said = ("kubetailor", "step 'bill'", "nobody")
     assert [word for word in said if word not in message] == [], message
-    assert OVERRIDE in overridden.failed()
-    assert denied.pods == overridden.pods == []
+    assert OVERRIDE in overridden.wait_for_failure()
+    for run in (denied, overridden):
+        assert [code for _, code in creations(core, run)] == [422]
 
 
 # the webhook is not there ----------------------------------------------------------------------
@@ -559,7 +507,7 @@ def test_without_an_answer_nothing_starts(
     ((port, server),) = asked.replicas.items()
     server.kill()
     run = launch("both", "launch-down")
-    assert run.execution.closure.phase == WorkflowExecutionPhase.FAILED
+    assert run.has_failed
     message = run.sync().error.message
     assert "failed calling webhook" in message
     assert "flyte.kubetailor.dev" in message
@@ -571,9 +519,28 @@ def test_without_an_answer_nothing_starts(
     remote = pyflyte.remote(DOMAIN)
     again = remote.client.relaunch_execution(run.execution.id, name="launch-up")
     with ExitStack() as stack:
-        run = started(client, remote, DOMAIN, again.name, stack)
+        run = Run.started(client, remote, DOMAIN, again.name, stack)
         for pod in run.wait_for_pods(2):
             assert tolerated(pod) == ["batch"]
+
+
+def test_a_pod_that_gets_no_answer_is_tried_again(
+    registered: None, core: Core, webhook: MakeWebhook, launch: Launch
+) -> None:
+    asked = webhook(NESTED.replace("launch, admit", "admit"), NAMESPACE, files=FILES)
+    ((port, server),) = asked.replicas.items()
+    server.kill()
+    run = launch("both", "admit-down")
+
+    def refused() -> bool:
+        codes = [code for _, code in creations(core, run)]
+        return len(codes) > 1 and set(codes) == {500}
+
+    wait_for("its pods to be refused, and again", refused)
+    assert run.pods == []
+    asked.serve(port)
+    for pod in run.wait_for_pods(2):
+        assert tolerated(pod) == ["batch"]
 
 
 # the closure is not in the object --------------------------------------------------------------

@@ -8,16 +8,19 @@ import ssl
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from .conftest import MakeWebhook
+from .executions import Run
 from .objects import TAILORED
 from .plain import pod
 from .stack.client import ApiError, Client
 from .stack.core import Core
 from .stack.process import wait_for
+from .stack.pyflyte import PROJECT, Pyflyte
 from .stack.webhook import Webhook
 
 PLUGIN: Final = '''
@@ -86,6 +89,14 @@ chains:
     for use in (*DENIED, "dawdles")
 )
 NAMESPACE: Final = "limits"
+DOMAIN: Final = "staging"
+FLYTE: Final = """
+from flytekit import task
+
+@task(container_image="example.com/one:1")
+def one(x: int) -> int:
+    return x + 1
+"""
 JSON: Final = "application/json"
 
 
@@ -124,6 +135,32 @@ def test_what_a_step_does_wrong_denies_and_is_named(
     assert after["spec"]["nodeSelector"] == {"pool": "a"}
 
 
+def test_a_denial_that_is_retried_reaches_the_user_of_flyte(
+    client: Client, pyflyte: Pyflyte, webhook: MakeWebhook, tmp_path: Path
+) -> None:
+    """400 and 422 fail a task at once; after a 500 (or a 504, which takes longer here) Propeller
+    tries eleven times in all."""
+    _, why = DENIED["hoards"]
+    namespace = f"{PROJECT}-{DOMAIN}"
+    (tmp_path / "one.py").write_text(FLYTE)
+    server = webhook(CONFIG, namespace, name="limits-flyte", files={"probe.py": PLUGIN})
+    pyflyte(
+        *("run", "--remote", "--project", PROJECT, "--domain", DOMAIN, "--destination-dir", "."),
+        *("--name", "limits-hoards", "--labels", "use=hoards", "one.py", "one", "--x", "1"),
+        folder=tmp_path,
+    )
+    with ExitStack() as ending:
+        remote = pyflyte.remote(DOMAIN)
+        said = Run.started(client, remote, DOMAIN, "limits-hoards", ending).wait_for_failure()
+
+    assert "step 'its-hoards' (plugin probe) on Pod limits-hoards-" in said
+    assert why in said
+    denied = server.decisions()
+    assert len(denied) > 1
+    assert {line["outcome"] for line in denied} == {"denied"}
+    assert client.list("v1", "Pod", namespace, labelSelector="use=hoards") == []
+
+
 def test_a_step_slower_than_the_api_server_waits_lets_nothing_in(
     core: Core, client: Client, webhook: MakeWebhook, namespace: str
 ) -> None:
@@ -158,7 +195,7 @@ def test_a_step_slower_than_the_api_server_waits_lets_nothing_in(
 
 def _sized(name: str, size: int) -> dict[str, Any]:
     """A pod of about that many bytes."""
-    made = pod(NAMESPACE, name)
+    made: dict[str, Any] = pod(NAMESPACE, name)
     value = "x" * 1000
     env = [{"name": f"V{number}", "value": value} for number in range(size // 1037)]
     made["spec"]["containers"][0]["env"] = env

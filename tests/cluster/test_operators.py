@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import pytest
 
+from kubetailor.plugins.flyte.stamp import STAMP
+
 from .conftest import MakeWebhook
 from .objects import BUILDERS, pods_of
 from .stack.client import Client
@@ -16,7 +18,6 @@ from .stack.process import wait_for
 
 pytestmark = pytest.mark.usefixtures("kwok")
 
-STAMP: Final = "kubetailor.dev/applied"
 TAINT: Final = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
 CONFIG: Final = """
 phases: [admit]

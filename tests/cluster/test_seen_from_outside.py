@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import urllib.error
 from contextlib import nullcontext
 from typing import Any, Final
@@ -84,12 +83,6 @@ def metrics(webhook: Webhook) -> dict[tuple[str, frozenset[tuple[str, str]]], fl
 def of(name: str, **labels: str) -> tuple[str, frozenset[tuple[str, str]]]:
     """A key of `metrics`."""
     return f"kubetailor_{name}", frozenset(labels.items())
-
-
-def decisions(webhook: Webhook) -> list[dict[str, Any]]:
-    """The lines about decisions; every line is one JSON object."""
-    lines = [json.loads(line) for line in webhook.log().splitlines()]
-    return [line for line in lines if line["event"] == "decision"]
 
 
 def test_it_is_ready_once_a_config_is_loaded(
@@ -175,7 +168,7 @@ def test_each_decision_is_one_line_and_tells_no_secret(
     for chain in OUTCOMES:
         create(client, namespace, chain, containers=[container], annotations={"key": secret})
 
-    found = decisions(server)
+    found = server.decisions()
     assert [line["outcome"] for line in found] == list(OUTCOMES.values())
     assert len({line["uid"] for line in found}) == len(OUTCOMES)
     for line, chain in zip(found, OUTCOMES, strict=True):

@@ -6,12 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from .conftest import MakeWebhook
+from .objects import pod
+from .stack import process as programs
 from .stack.client import Client
 from .stack.kwok import node
 from .stack.process import Process, StackError, wait_for
@@ -23,19 +25,6 @@ chains:
     steps:
       - {use: node_selector, with: {set: {pool: gpu}}}
 """
-
-
-def pod(namespace: str, name: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": name,
-            "namespace": namespace,
-            "labels": {"kubetailor.dev/tailor": "true"},
-        },
-        "spec": {"containers": [{"name": "main", "image": "python:3.12"}]},
-    }
 
 
 def test_a_pod_is_bound_to_a_node_of_kwok_and_runs(
@@ -65,13 +54,31 @@ def test_a_program_that_ends_says_why(tmp_path: Path) -> None:
         process.wait_for(lambda: False)
 
 
-def test_what_a_program_started_ends_with_it(tmp_path: Path) -> None:
-    script = "trap '' TERM; sleep 600 & echo $! > child; wait; wait"
+CHILD = "(trap '' TERM; exec sleep 600) & echo $! > child.new; mv child.new child;"
+
+
+@pytest.mark.parametrize("end", [Process.stop, Process.kill])
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(f"trap 'exit 0' TERM; {CHILD} wait", id="ends when asked"),
+        pytest.param(f"trap '' TERM; {CHILD} wait", id="does not"),
+        pytest.param(f"{CHILD} exit 3", id="has ended before"),
+    ],
+)
+def test_what_a_program_started_ends_with_it(
+    script: str,
+    end: Callable[[Process], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(programs, "_GRACE", 1.0)
     process = Process("sh", ["sh", "-c", script], folder=tmp_path)
-    wait_for("the child", lambda: (tmp_path / "child").read_text().strip())
+    wait_for("the child", (tmp_path / "child").exists)
     child = int((tmp_path / "child").read_text())
-    process.kill()
-    wait_for("its end", lambda: not _is_alive(child))
+    end(process)
+    assert not process.is_running
+    wait_for("its end", lambda: not _is_alive(child), seconds=10)
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
@@ -104,6 +111,12 @@ def test_nothing_outlives_a_run_that_is_broken_off(how: signal.Signals, tmp_path
         wait_for("its end", lambda: not _is_alive(pid), seconds=10)
     finally:
         run.kill()
+
+
+@pytest.mark.usefixtures("running")
+def test_ctrl_c_ends_the_run_and_not_just_a_test() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
 
 
 def _is_alive(pid: int) -> bool:

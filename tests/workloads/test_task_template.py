@@ -445,3 +445,21 @@ def test_a_container_that_becomes_a_pod_keeps_its_place(config: dict[str, str] |
     # Whatever the order of the later version is, as out of protobuf.
     later = dict(sorted(after.items()))
     assert list(as_pod_task(template, later)) == sorted(names)
+
+
+@pytest.mark.parametrize("kind", ["spark", "pytorch", "python-task"])
+def test_a_container_that_became_a_pod_for_a_step_that_failed_is_one_again(kind: str) -> None:
+    """A target is one of the two: with both, protobuf keeps only one."""
+    workload = workload_of({**PLAIN, "type": kind, "custom": {}})
+    views, root = workload.pods(), workload.draft.root
+    views[0].set_field("runtimeClassName", "nvidia")
+    try:
+        workload.commit()
+    except CannotChangeError:
+        assert kind == "spark"
+    workload.reset(root, views)
+    for pod in workload.pods():
+        pod.annotate("a", "b")
+    after = workload.commit()
+    assert ("container" in after) != ("podSpec" in after.get("k8sPod", {}))
+    assert ("container" in after) != ("k8sPod" in after)

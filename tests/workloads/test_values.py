@@ -20,7 +20,7 @@ from kubetailor.workloads.identity import (
     toleration_key,
 )
 from kubetailor.workloads.names import check_env_name, check_key, check_label_value, check_name
-from kubetailor.workloads.quantity import is_extended_resource, quantity_text
+from kubetailor.workloads.quantity import is_extended_resource, is_whole, quantity_text
 
 NUMBERS = st.decimals(min_value=-1000, max_value=1000, places=3) | st.integers(-1000, 1000)
 SUFFIXES = st.sampled_from(
@@ -256,3 +256,13 @@ def test_of_many_names_only_the_closest_or_the_first_are_said() -> None:
     assert nearest("x", names, what="things", listing="it") == (
         f"things: {first} and 40 more (`it` lists all 50)"
     )
+
+
+@pytest.mark.parametrize("number", ["9" * 30, "9" * 5000, "1e99", f"{'9' * 40}Ei", "2.000", 3.0])
+def test_a_whole_number_may_have_any_size(number: Any) -> None:
+    assert is_whole(number)
+
+
+@pytest.mark.parametrize("number", ["1m", "0.5", "1e-99", 0.5])
+def test_a_fraction_is_no_whole_number(number: Any) -> None:
+    assert not is_whole(number)

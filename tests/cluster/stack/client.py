@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import threading
 from pathlib import Path
@@ -40,15 +41,23 @@ class Client:
         self._url: str = cluster["server"]
         self._authority: str = cluster["certificate-authority"]
         self._token: str = config["users"][0]["user"]["token"]
+        self._headers: dict[str, str] = {"Authorization": f"Bearer {self._token}"}
         self._local = threading.local()
         self._resources: dict[tuple[str, str], tuple[str, bool]] = {}
+
+    def impersonating(self, user: str, group: str) -> Client:
+        """A client that acts as somebody else."""
+        found = copy.copy(self)
+        found._headers = {**self._headers, "Impersonate-User": user, "Impersonate-Group": group}
+        found._local = threading.local()
+        return found
 
     @property
     def _session(self) -> requests.Session:
         session: requests.Session | None = getattr(self._local, "session", None)
         if session is None:
             session = self._local.session = requests.Session()
-            session.headers["Authorization"] = f"Bearer {self._token}"
+            session.headers.update(self._headers)
             session.verify = self._authority
             session.trust_env = False
         return session

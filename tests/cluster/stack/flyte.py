@@ -15,12 +15,12 @@ from .operators import apply_crds
 from .process import Process, free_port, wait_for
 from .s3 import S3
 
-__all__ = ["ENDPOINT", "PLUGINS", "start_flyteadmin", "start_propeller", "start_standin"]
+__all__ = ["start_flyteadmin", "start_propeller", "start_standin"]
 
-ENDPOINT: Final = "KUBETAILOR_FLYTEADMIN"
-"""Names the endpoint of a real FlyteAdmin, host:port, that writes into this cluster."""
+_REAL: Final = "KUBETAILOR_FLYTEADMIN"
+_REAL_STARTS_IN: Final = 600.0
 
-PLUGINS: Final = (
+_PLUGINS: Final = (
     "container",
     "sidecar",
     "K8S-ARRAY",
@@ -67,12 +67,28 @@ _DASK_JOB: Final = {
 
 
 def start_flyteadmin(core: Core, s3: S3, stack: ExitStack) -> str:
-    """Start the stand-in, unless there is a real one.
+    """Start the stand-in, or wait for a real one: see tools/flyteadmin/README.md.
 
     Returns:
         Its endpoint, host:port.
     """
-    return os.environ.get(ENDPOINT) or start_standin(core, s3, stack)
+    real = os.environ.get(_REAL)
+    if not real:
+        return start_standin(core, s3, stack)
+    file = core.folder / "real-flyteadmin.yaml"
+    server = {"server": {"kube-config": str(core.kubeconfig)}}
+    new = file.with_suffix(".new")
+    new.write_text(yaml.safe_dump({**_SETTINGS, **server, "storage": _storage(s3)}))
+    new.rename(file)
+    what = f"the FlyteAdmin of {_REAL}, {real}, to be started with {file}"
+    host, _, port = real.rpartition(":")
+    wait_for(what, lambda: _listens(host, int(port)), seconds=_REAL_STARTS_IN, every=0.5)
+    return real
+
+
+def _listens(host: str, port: int) -> bool:
+    with socket.create_connection((host, port), timeout=1):
+        return True
 
 
 def start_standin(core: Core, s3: S3, stack: ExitStack, **settings: Any) -> str:
@@ -101,12 +117,7 @@ def start_standin(core: Core, s3: S3, stack: ExitStack, **settings: Any) -> str:
         f"--bucket={s3.bucket}",
     ]
     process = stack.enter_context(Process("flyteadmin", command, folder=core.folder))
-
-    def listens() -> bool:
-        with socket.create_connection(("127.0.0.1", port), timeout=1):
-            return True
-
-    process.wait_for(listens)
+    process.wait_for(lambda: _listens("127.0.0.1", port))
     return f"localhost:{port}"
 
 
@@ -141,30 +152,23 @@ def _configuration(core: Core, s3: S3, admin: str) -> dict[str, Any]:
             "workers": 4,
             "workflow-reeval-duration": "2s",
             "downstream-eval-duration": "1s",
-        },
-        "storage": {
-            "type": "stow",
-            "container": s3.bucket,
-            "stow": {
-                "kind": "s3",
-                "config": {
-                    "auth_type": "accesskey",
-                    "access_key_id": s3.key,
-                    "secret_key": s3.secret,
-                    "region": "us-east-1",
-                    "endpoint": s3.url,
-                    "disable_ssl": "true",
-                },
+            # Flyte's charts wait 5 s and more between two tries; Propeller alone does not wait, and
+            # has tried for the last time within a second.
+            "queue": {
+                "queue": {
+                    "type": "maxof",
+                    "base-delay": "200ms",
+                    "max-delay": "5s",
+                    "rate": 1000,
+                    "capacity": 10000,
+                }
             },
         },
+        "storage": _storage(s3),
         "event": {"type": "admin", "rate": 500, "capacity": 1000},
         "admin": {"endpoint": f"dns:///{admin}", "insecure": True},
         "catalog-cache": {"type": "noop"},
-        "tasks": {
-            "task-plugins": {
-                "enabled-plugins": [name.replace("K8S-ARRAY", "K8S-ARRAY") for name in PLUGINS]
-            }
-        },
+        "tasks": {"task-plugins": {"enabled-plugins": list(_PLUGINS)}},
         "plugins": {
             "k8s": {
                 "default-cpus": "100m",
@@ -175,4 +179,23 @@ def _configuration(core: Core, s3: S3, admin: str) -> dict[str, Any]:
             }
         },
         "logger": {"level": 3, "show-source": True},
+    }
+
+
+def _storage(s3: S3) -> dict[str, Any]:
+    """The section of that name, which all of Flyte's programs read."""
+    return {
+        "type": "stow",
+        "container": s3.bucket,
+        "stow": {
+            "kind": "s3",
+            "config": {
+                "auth_type": "accesskey",
+                "access_key_id": s3.key,
+                "secret_key": s3.secret,
+                "region": "us-east-1",
+                "endpoint": s3.url,
+                "disable_ssl": "true",
+            },
+        },
     }

@@ -40,10 +40,9 @@ def node(
     gpus: int = 0,
     labels: dict[str, str] | None = None,
     taints: list[dict[str, str]] | None = None,
-    resource: str = "nvidia.com/gpu",
 ) -> dict[str, Any]:
     """A Node that kwok keeps: one with GPUs, labels and taints, as a cloud makes it."""
-    capacity = {**_CAPACITY, **({resource: str(gpus)} if gpus else {})}
+    capacity = {**_CAPACITY, **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
     return {
         "apiVersion": "v1",
         "kind": "Node",

@@ -119,19 +119,13 @@ def start_jobset(core: Core, stack: ExitStack) -> Process:
     command = [program("jobset"), f"--config={file}", f"--kubeconfig={core.kubeconfig}"]
     jobset = stack.enter_context(Process("jobset", command, folder=core.folder))
     jobset.wait_for(lambda: _listens(port))
-    for obj in webhooks_of("jobset", authority, port, "jobset"):
+    for obj in _webhooks_of("jobset", authority, port):
         core.client.create(obj)
     return jobset
 
 
-def start_kueue(core: Core, stack: ExitStack, *, name: str = "kueue") -> Process:
-    """Start Kueue with its own webhooks.
-
-    Args:
-        core: the cluster.
-        stack: what ends it.
-        name: the prefix of the names of its webhook configurations, which say who is called first.
-    """
+def start_kueue(core: Core, stack: ExitStack) -> Process:
+    """Start Kueue with its own webhooks."""
     # A kind that it does not find when it starts, Kueue looks for ever more rarely.
     for tool in ("kueue", "training-operator", "kuberay", "jobset"):
         if TOOLS[tool].is_built:
@@ -161,17 +155,17 @@ def start_kueue(core: Core, stack: ExitStack, *, name: str = "kueue") -> Process
     ]
     kueue = stack.enter_context(Process("kueue", command, folder=core.folder))
     kueue.wait_for(lambda: _listens(port))
-    for obj in webhooks_of("kueue", authority, port, name):
+    for obj in _webhooks_of("kueue", authority, port):
         core.client.create(obj)
     kueue.wait_for(lambda: core.client.create(_QUEUED, dryRun="All")["spec"]["suspend"])
     return kueue
 
 
-def webhooks_of(tool: str, authority: Authority, port: int, name: str) -> list[dict[str, Any]]:
+def _webhooks_of(tool: str, authority: Authority, port: int) -> list[dict[str, Any]]:
     """The webhook configurations that come with a tool, led to where it listens here."""
     objects = list(yaml.safe_load_all((TOOLS[tool].home / "webhook.yaml").read_text()))
     for obj in objects:
-        obj["metadata"]["name"] = f"{name}-{obj['metadata']['name']}"
+        obj["metadata"]["name"] = f"{tool}-{obj['metadata']['name']}"
         for webhook in obj["webhooks"]:
             path = webhook["clientConfig"].pop("service")["path"]
             webhook["clientConfig"] = {

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final
@@ -124,13 +125,26 @@ class Process:
     @property
     def is_running(self) -> bool:
         """Whether it has not ended."""
-        return self._process.poll() is None
+        return not self._has_ended(within=0)
+
+    def _has_ended(self, *, within: float | None) -> bool:
+        """Wait so long for its end; what it started is ended with it."""
+        if self._process.returncode is None:
+            try:
+                self._process.wait(within)
+            except subprocess.TimeoutExpired:
+                return False
+            self._kill_group()
+        return True
+
+    def _kill_group(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
 
     def check(self) -> None:
         """Raise a StackError, with the end of its log, if it has ended."""
-        code = self._process.poll()
-        if code is not None:
-            raise StackError(f"{self.name} ended with {code}:\n{self.tail()}")
+        if not self.is_running:
+            raise StackError(f"{self.name} ended with {self.wait()}:\n{self.tail()}")
 
     def tail(self, lines: int = 40) -> str:
         """The end of its log."""
@@ -149,19 +163,18 @@ class Process:
 
     def wait(self) -> int:
         """Wait for its end; its exit code."""
+        self._has_ended(within=None)
         return self._process.wait()
 
     def stop(self) -> None:
-        """Ask it to end, then end it and what it started."""
+        """Ask it to end, then end what is left of it and of what it started."""
         if self.is_running:
-            self._process.terminate()
-            try:
-                self._process.wait(_GRACE)
-            except subprocess.TimeoutExpired:
+            os.kill(self.pid, signal.SIGTERM)
+            if not self._has_ended(within=_GRACE):
                 self.kill()
 
     def kill(self) -> None:
         """End it and what it started, as a lost node would: at once."""
         if self.is_running:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+            self._kill_group()
+            self.wait()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import json
 import ssl
 import sys
 import urllib.request
@@ -145,6 +146,20 @@ class Webhook:
     def log(self) -> str:
         """What all servers have logged."""
         return "".join(file.read_text() for file in sorted(self._folder.glob("server-*.log")))
+
+    def events(self, event: str) -> list[dict[str, Any]]:
+        """The lines of the log about an event; every line is one JSON object."""
+        lines = [json.loads(line) for line in self.log().splitlines()]
+        return [line for line in lines if line["event"] == event]
+
+    def decisions(self, *names: str) -> list[dict[str, Any]]:
+        """What was logged of the objects of these names; without one, of all."""
+        found = self.events("decision")
+        return [line for line in found if line.get("name") in names] if names else found
+
+    def wait_for_events(self, event: str, count: int) -> None:
+        """Wait until something was logged so often."""
+        wait_for(event, lambda: len(self.events(event)) >= count)
 
     def _is_asked(self, namespace: str) -> bool:
         """Whether the API server has noticed the configuration, which takes it a moment."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,9 @@ SWAP = "{use: gpu, with: {type: amd}}"
 T4_STEP = "{use: gpu, with: {type: t4}}"
 CPU = "{use: resources, with: {requests: {cpu: 2}, raise_limits: true}}"
 IMAGE = "{use: image, with: {image: 'scanned:1'}}"
+RETRIES = "{use: retries, with: {retries: 5}}"
+TIMEOUT = "{use: timeout, with: {timeout: 60}}"
+SPOT = "{use: interruptible, with: {interruptible: true}}"
 LABELS = "{use: labels, with: {set: {a: b}}}"
 
 
@@ -79,6 +83,11 @@ def node(**overrides: Any) -> Any:
         (IMAGE, {"container_image": "mine:1"}, [["container_image is mine:1", "wrote scanned:1"]]),
         (IMAGE, {"container_image": "scanned:1"}, []),
         (IMAGE, {"retries": 3}, []),
+        (RETRIES, {"retries": 3}, [["retries is 3", "'retries'", "wrote 5"]]),
+        (RETRIES, {"retries": 5}, []),
+        (RETRIES, {"timeout": timedelta(seconds=5)}, []),
+        (TIMEOUT, {"timeout": timedelta(seconds=5)}, [["timeout is 5s", "'timeout'", "wrote 60s"]]),
+        (SPOT, {"interruptible": False}, [["interruptible is false", "wrote true"]]),
         (
             IMAGE,
             {"container_image": "mine:1", "pod_template": PodTemplate()},

@@ -20,7 +20,11 @@ from kubetailor.workloads import InvalidObjectError, deep_copy, same
 
 keys = st.text("ab/~.é", max_size=3)
 scalars = (
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3)
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=3)
 )
 values = st.recursive(
     scalars,
@@ -79,10 +83,50 @@ def test_defaults_of_flyteadmin_are_replaced_without_a_word() -> None:
     assert undo(final) == (author, [])
 
 
-@pytest.mark.parametrize("text", ["", "[]", "nonsense", '{"/a": 1}', "null"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "nonsense",
+        '{"/a": 1}',
+        "null",
+        # What Python reads and others do not
+        '{"/a": {"old": NaN}}',
+        '{"/a": {"old": 1e999}}',
+        f'{{"/a": {{"old": {"9" * 30}}}}}',
+        f'{{"/a": {{"old": {"9" * 5000}}}}}',
+        '{"/a": {"old": "\\ud800"}}',
+        '{"/\\ud800": {"old": 1}}',
+        # No places of a map, or more than there could be
+        '{"": {"old": {}}}',
+        '{"a/b": {"old": 1}}',
+        f'{{"{"/a" * 101}": {{"old": 1}}}}',
+        f'{{"/{"a" * 5000}": {{"old": 1}}}}',
+        f'{{"/a": {{"old": {"[" * 200}{"]" * 200}}}}}',
+        "[" * 100_000,
+        # One within another: each of many would be compared with all of a large object
+        '{"/a": {"old": {}}, "/a/b": {"old": 1}}',
+        '{"/a": {}, "/a-b": {}, "/a/b/c": {}}',
+        '{"/a~1b": {}, "/a~1b/c": {}}',
+    ],
+)
 def test_what_cannot_be_read_is_said(text: str) -> None:
     with pytest.raises(InvalidObjectError, match=r"kubetailor\.dev"):
         undo({"config": {UNDO: text}})
+
+
+@pytest.mark.parametrize("place", ["/id", "/id/project", "/id/name", "/id/a/b", "/type"])
+def test_it_leads_nowhere_where_no_chain_goes(place: str) -> None:
+    """With the id of another project's task, its cache would be written."""
+    text = json.dumps({place: {"old": "another"}})
+    with pytest.raises(InvalidObjectError, match="which no chain does"):
+        undo({"config": {UNDO: text}, "id": {"project": "own"}})
+
+
+def test_a_neighbour_of_such_a_place_is_none() -> None:
+    text = json.dumps({"/ids": {}, "/types": {}})
+    assert undo({"config": {UNDO: text}, "ids": 1, "types": 2})[0]["config"] == {UNDO: text}
 
 
 def test_the_text_is_the_same_whatever_the_order_of_maps() -> None:

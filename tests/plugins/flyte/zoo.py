@@ -46,10 +46,14 @@ from kubernetes.client import (
 def torch_can_be_imported() -> Generator[None]:
     """Elastic asks for little more than that (`from torch.distributed import run`)."""
     stand_in = types.ModuleType("torch.distributed")
-    run = types.SimpleNamespace(parse_min_max_nnodes=lambda nnodes: (int(nnodes), int(nnodes)))
-    vars(stand_in)["run"] = run
+    vars(stand_in)["run"] = types.SimpleNamespace(parse_min_max_nnodes=_range)
     with mock.patch.dict(sys.modules, {stand_in.__name__: stand_in}):
         yield
+
+
+def _range(nnodes: str) -> tuple[int, int]:
+    least, _, most = nnodes.partition(":")
+    return int(least), int(most or least)
 
 
 IMG = "example.com/train:1"

@@ -288,6 +288,24 @@ def test_nobody_is_cut_off_while_the_authority_changes(api: ApiServer, tmp_path:
     assert not_after((tmp_path / "one" / "tls.crt").read_bytes()) > later(1500)
 
 
+def test_nobody_is_cut_off_when_the_secret_is_emptied(api: ApiServer, tmp_path: Path) -> None:
+    """As a person does who wants another authority."""
+    one, two = replica(api, tmp_path / "one"), replica(api, tmp_path / "two")
+    for each in (one, two):
+        asyncio.run(each.refresh())
+    before = (tmp_path / "one" / "tls.crt").read_bytes()
+    Objects.objects[SECRET]["data"] = {}
+    for each in (one, two):
+        asyncio.run(each.refresh())
+        for name in ("one", "two"):
+            assert trusts(trusted()[0], (tmp_path / name / "tls.crt").read_bytes(), NOW)
+    after = (tmp_path / "one" / "tls.crt").read_bytes()
+    assert after == (tmp_path / "two" / "tls.crt").read_bytes() != before
+    # One who starts now has seen nothing of the older authority.
+    asyncio.run(replica(api, tmp_path / "three").refresh())
+    assert (tmp_path / "three" / "tls.crt").read_bytes() == after
+
+
 def test_a_refusal_says_what_was_asked(api: ApiServer, tmp_path: Path) -> None:
     del Objects.objects[SECRET]
     with pytest.raises(ApiServerError, match=r"GET .*/secrets/kubetailor: 404 not found"):

@@ -68,6 +68,8 @@ def test_the_webhook_configuration_is_careful(tmp_path: Path) -> None:
         } in webhook["namespaceSelector"]["matchExpressions"]
         (mirror,) = webhook["matchConditions"]
         assert "kubernetes.io/config.mirror" in mirror["expression"]
+        # Anybody may annotate so what he launches; only a kubelet makes such pods.
+        assert "'system:nodes' in request.userInfo.groups" in mirror["expression"]
         assert webhook["objectSelector"]["matchExpressions"]
         names = webhook["namespaceSelector"]["matchExpressions"][0]
         assert names["operator"] == "NotIn"

@@ -344,6 +344,14 @@ def test_a_forged_stamp_spares_no_validation(name: str, tmp_path: Path) -> None:
         '{"chain": "default", "digest": "x", "done": "1"}',
         '{"chain": "default", "digest": "x", "done": 1, "task": []}',
         "[" * 100_000,
+        # What Python reads and cannot be written again
+        '{"chain": "\\ud800", "digest": "x", "done": 1}',
+        '{"chain": "default", "digest": "x", "done": 1, "task": "\\ud800"}',
+        f'{{"chain": "default", "digest": "x", "done": {"9" * 30}}}',
+        f'{{"chain": "default", "digest": "x", "done": {"9" * 5000}}}',
+        '{"chain": "default", "digest": "x", "done": 1, "more": NaN}',
+        # It would be written on each of thousands of pods
+        f'{{"chain": "{"a" * 20_000}", "digest": "x", "done": 1}}',
     ],
 )
 def test_a_stamp_that_cannot_be_read_is_none(text: str, decide_with: DecideWith) -> None:
@@ -693,3 +701,15 @@ def test_the_answer_is_audited(decide_with: DecideWith) -> None:
         "digest": decision.digest,
         "steps": "priority_class,tolerations,labels,kueue",
     }
+
+
+def test_what_is_about_task_templates_alone_is_counted_and_not_warned_of(
+    decide_with: DecideWith,
+) -> None:
+    chain = (
+        "{steps: [{use: retries, with: {retries: 3}}, {use: cache, with: {cache: false}}],"
+        " enforce: [{use: timeout, with: {timeout: 60}}]}"
+    )
+    decision = decide_with(review_of("pod-n0-0"), chain)
+    assert (decision.outcome, decision.inapplicable) == ("unchanged", 3)
+    assert (decision.undecided, decision.warnings) == (0, ())

@@ -8,7 +8,7 @@ import pytest
 
 from kubetailor.plugins.webhook.identity import known_of
 from kubetailor.registry.context import FIELDS
-from kubetailor.workloads import BUILTIN_KINDS, KindTable, Workload
+from kubetailor.workloads import BUILTIN_KINDS, InvalidObjectError, KindTable, Workload
 
 from .conftest import NAMES, object_of, review_of
 
@@ -96,22 +96,58 @@ def test_without_a_trace_of_flyte_nothing_is_unknown() -> None:
     assert set(found.values()) == {None}
 
 
-def test_the_owner_beats_a_variable_that_somebody_set() -> None:
+def test_the_owner_beats_a_variable() -> None:
     obj = object_of(review_of("pod-n0-0"))
-    env = obj["spec"]["containers"][0]["env"]
-    env.append({"name": "FLYTE_INTERNAL_EXECUTION_ID", "value": "somebody-elses"})
+    for entry in obj["spec"]["containers"][0]["env"]:
+        if entry["name"] == "FLYTE_INTERNAL_EXECUTION_ID":
+            entry["value"] = "somebody-elses"
     found = known_of(Workload(obj, KINDS["", "Pod"]), None)
     assert found["execution"] == EXECUTION
-
-
-def test_of_one_variable_twice_the_last_counts() -> None:
-    obj = object_of(review_of("pod-n0-0"))
-    env = obj["spec"]["containers"][0]["env"]
-    env.insert(0, {"name": "FLYTE_INTERNAL_TASK_NAME", "value": "first"})
-    assert known_of(Workload(obj, KINDS["", "Pod"]), None)["task"] == "zoo.prepare"
 
 
 def test_the_node_of_a_nested_or_hashed_map_task_is_unknown() -> None:
     for name in (f"{EXECUTION}-n2-0-n1-0-n0-0", "fabcdefg"):
         metadata = {**object_of(review_of("pod-n1-0-n0-0"))["metadata"], "name": name}
         assert "node" not in known("pod-n1-0-n0-0", metadata=metadata)
+
+
+# lies ------------------------------------------------------------------------------------------
+
+EXACT = [
+    "FLYTE_INTERNAL_EXECUTION_ID",
+    "FLYTE_INTERNAL_EXECUTION_PROJECT",
+    "FLYTE_INTERNAL_EXECUTION_DOMAIN",
+    "FLYTE_INTERNAL_EXECUTION_WORKFLOW",
+    "FLYTE_INTERNAL_TASK_NAME",
+    "FLYTE_INTERNAL_TASK_VERSION",
+]
+
+
+def with_variable(name: str, value: str, *, first: bool) -> Workload:
+    obj = object_of(review_of("pod-n0-0"))
+    env = obj["spec"]["containers"][0]["env"]
+    env.insert(0 if first else len(env), {"name": name, "value": value})
+    kind = KINDS.of(obj)
+    assert kind is not None
+    return Workload(obj, kind)
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["of the task", "of the execution"])
+@pytest.mark.parametrize("name", EXACT)
+def test_a_variable_that_contradicts_propellers_is_refused(name: str, first: bool) -> None:
+    """`pyflyte run --env` comes after Propeller's own, and a task's `environment` before them."""
+    with pytest.raises(InvalidObjectError, match=name):
+        known_of(with_variable(name, "a:b:another", first=first), None)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_one_that_says_the_same_twice_is_none(name: str) -> None:
+    obj = object_of(review_of("pod-n0-0"))
+    env = {entry["name"]: entry["value"] for entry in obj["spec"]["containers"][0]["env"]}
+    found = known_of(with_variable(name, env[name], first=False), "flytesnacks-development")
+    assert found == known("pod-n0-0")
+
+
+@pytest.mark.parametrize("said", ["9" * 5000, "-1", "", "1e3", "one"])
+def test_an_attempt_that_is_no_number_is_not_known(said: str) -> None:
+    assert "attempt" not in known_of(with_variable("FLYTE_ATTEMPT_NUMBER", said, first=False), None)

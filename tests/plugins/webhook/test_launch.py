@@ -12,6 +12,7 @@ import pytest
 
 from kubetailor.plugins.flyte.stamp import STAMP
 from kubetailor.plugins.flyte.tailoring import tailor_template
+from kubetailor.plugins.flyte.undo import UNDO
 from kubetailor.plugins.webhook.decide import decide
 from kubetailor.plugins.webhook.decision import Decision
 from kubetailor.plugins.webhook.limits import TIME_LIMIT, Limits
@@ -430,6 +431,38 @@ def test_an_execution_of_3_mb_is_tailored_within_the_limits(
 # what cannot be done ---------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("place", "old"),
+    [
+        ("/id/project", "another"),
+        ("/type", "spark"),
+        ("/container", [1]),
+        ("/container/resources", 7),
+        ("/container/args/0", "sh"),
+        ("/k8sPod", {"podSpec": {"containers": [{"env": {}}]}}),
+        ("/metadata", "x"),
+    ],
+)
+def test_a_way_back_that_nobody_could_have_written_denies(
+    place: str, old: Any, review: AdmissionReview, decide_with: DecideWith
+) -> None:
+    obj = object_of(review)
+    template = obj["tasks"][key_of(obj, "zoo.prepare")]
+    template["config"] = {UNDO: json.dumps({place: {"old": old}})}
+    decision = decide_with(review, CHAIN)
+    assert answer_of(decision)["status"]["code"] == 422
+    assert "zoo.prepare" in decision.reason
+    assert "Error" not in decision.reason  # none of Python's
+
+
+def test_a_number_of_gpus_that_is_none_is_an_answer(
+    review: AdmissionReview, decide_with: DecideWith
+) -> None:
+    obj = object_of(review)
+    obj["spec"]["nodes"]["big"]["resources"] = {"requests": {"nvidia.com/gpu": "9" * 5000}}
+    assert decide_with(review, CHAIN).outcome in ("patched", "denied")
+
+
 def test_a_denial_names_task_and_node(review: AdmissionReview, decide_with: DecideWith) -> None:
     step = "name: shm, use: shared_memory, with: {container: x}, when: {task: zoo.named_template}"
     chain = f"{{enforce: [{{{step}}}]}}"
@@ -472,3 +505,96 @@ def test_where_launch_is_not_installed_it_is_left_alone(
     found = Tailor.find(path, environ={})
     assert found is not None
     assert decide(review, found).outcome == "ignored"
+
+
+# the built-ins that are about task templates ----------------------------------------------------
+
+
+def test_what_the_engine_reads_is_what_the_built_ins_say(
+    review: AdmissionReview, decide_with: DecideWith
+) -> None:
+    obj = object_of(review)
+    before = {key: dict(node) for key, node in obj["spec"]["nodes"].items()}
+    chain = """{steps: [
+        {use: retries, with: {retries: 5}}, {use: timeout, with: {timeout: 90}},
+        {use: interruptible, with: {interruptible: true}},
+        {use: cache, with: {cache: false}, when: {node: big}},
+        {use: cache, with: {cache: true, version: "7"}, when: {node: n0}}]}"""
+    after = patched(review, decide_with(review, chain))
+    nodes = after["spec"]["nodes"]
+    said = {
+        "retry": {"minAttempts": 6},
+        "executionDeadline": "90s",
+        "activeDeadline": "180s",
+        "interruptible": True,
+    }
+    for key in ("n0", "n3"):
+        assert {name: nodes[key].get(name) for name in said} == said
+        assert before[key].keys() - said.keys() == nodes[key].keys() - said.keys()
+    templates = {key: after["tasks"][nodes[key]["task"]]["metadata"] for key in ("n0", "big")}
+    assert templates["n0"]["retries"] == {"retries": 5}
+    assert templates["n0"]["timeout"] == "90s"
+    assert (templates["n0"]["discoverable"], templates["n0"]["discoveryVersion"]) == (True, "7")
+    assert "discoverable" not in templates["big"]
+
+
+def test_a_task_config_is_changed_in_the_execution(
+    review: AdmissionReview, decide_with: DecideWith
+) -> None:
+    chain = """{steps: [
+        {use: task_config, with: {replicas: 7}, when: {task_type: [pytorch, mpi, ray, dask]}},
+        {use: spark_conf, with: {set: {spark.executor.instances: 8}}, when: {task_type: spark}}]}"""
+    tasks = object_of(review)["tasks"]
+    spark = next(key for key, task in tasks.items() if task["id"]["name"] == "zoo.train")
+    tasks[spark] |= {"type": "spark", "custom": {"sparkConf": {"spark.a": "b"}}}
+    after = patched(review, decide_with(review, chain))
+    found = {task["type"]: task["custom"] for task in after["tasks"].values() if "custom" in task}
+    assert found["pytorch"]["workerReplicas"]["replicas"] == 7
+    assert found["mpi"]["workerReplicas"]["replicas"] == 7
+    assert found["ray"]["rayCluster"]["workerGroupSpec"][0]["replicas"] == 7
+    assert found["dask"]["workers"]["numberOfWorkers"] == 7
+    assert found["spark"]["sparkConf"] == {"spark.a": "b", "spark.executor.instances": "8"}
+
+
+@pytest.mark.parametrize(
+    ("layer", "retries", "deadlines", "interruptible"),
+    [
+        ("defaults", {"minAttempts": 10}, ("7s", "14s"), False),
+        ("steps", {"minAttempts": 10}, ("7s", "14s"), False),
+        ("enforce", {"minAttempts": 2}, ("60s", "120s"), True),
+    ],
+)
+def test_what_a_node_says_of_itself_beats_steps_and_enforce_beats_it(
+    layer: str,
+    retries: Any,
+    deadlines: tuple[str, str],
+    interruptible: bool,
+    review: AdmissionReview,
+    decide_with: DecideWith,
+) -> None:
+    node = object_of(review)["spec"]["nodes"]["n0"]
+    node |= {
+        "retry": {"minAttempts": 10},
+        "executionDeadline": "7s",
+        "activeDeadline": "14s",
+        "interruptible": False,
+    }
+    chain = f"""{{{layer}: [
+        {{use: retries, with: {{retries: 1}}}}, {{use: timeout, with: {{timeout: 60}}}},
+        {{use: interruptible, with: {{interruptible: true}}}}]}}"""
+    after = patched(review, decide_with(review, chain))["spec"]["nodes"]
+    assert after["n0"]["retry"] == retries
+    assert (after["n0"]["executionDeadline"], after["n0"]["activeDeadline"]) == deadlines
+    assert after["n0"]["interruptible"] is interruptible
+    others = after["n3"]
+    assert (others["retry"], others["interruptible"]) == ({"minAttempts": 2}, True)
+
+
+def test_what_is_enforced_to_be_nothing_goes_from_a_node(
+    review: AdmissionReview, decide_with: DecideWith
+) -> None:
+    node = object_of(review)["spec"]["nodes"]["n0"]
+    node |= {"retry": {"minAttempts": 10}, "executionDeadline": "7s", "activeDeadline": "14s"}
+    chain = "{enforce: [{use: retries, with: {retries: 0}}, {use: timeout, with: {timeout: 0}}]}"
+    after = patched(review, decide_with(review, chain))["spec"]["nodes"]["n0"]
+    assert not after.keys() & {"retry", "executionDeadline", "activeDeadline"}

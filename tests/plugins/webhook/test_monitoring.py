@@ -28,6 +28,7 @@ chains:
       - {use: labels, with: {set: {said: a}}}
       - {name: again, use: labels, with: {set: {said: b}}}
       - {use: probe.said_by, with: {field: launch_plan}, when: {kind: Pod}}
+      - {use: retries, with: {retries: 1}}
       - {use: probe.broken, when: {kind: RayJob}}
 """
 FROM_THE_SCRAPE = {"instance", "job"}

@@ -14,7 +14,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from kubetailor.plugins.webhook import server
+from kubetailor.plugins.webhook import reload, server
 from kubetailor.plugins.webhook.metrics import Metrics
 from kubetailor.plugins.webhook.reload import ConfigInUse
 from kubetailor.plugins.webhook.reviews import AdmissionReview, dump
@@ -22,6 +22,7 @@ from kubetailor.plugins.webhook.server import App
 
 from .conftest import NAMES, PLUGIN, object_of, review_of
 
+_BUSY = "while time.time() < end"
 JSON = [(b"content-type", b"application/json")]
 
 
@@ -384,6 +385,65 @@ def test_a_broken_config_is_refused_and_the_old_one_stays(
     assert 'kubetailor_reloads_total{result="refused"} 5.0' in metrics
     reasons = [line["reason"] for line in lines(capfdbinary) if line["event"] == "config refused"]
     assert any("no_such_step" in reason and "kubetailor.yaml:" in reason for reason in reasons)
+
+
+def test_no_line_of_the_log_is_as_long_as_an_object(
+    path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """A webhook sees an object before the API server has looked at its name."""
+
+    async def test(client: Client) -> None:
+        review = review_of("pod-n0-0")
+        obj = object_of(review)
+        obj["metadata"]["name"] = review["request"]["name"] = "n" * 100_000
+        obj["metadata"]["labels"]["node-id"] = "m" * 100_000
+        await client.mutate(review)
+        obj["metadata"]["annotations"] = "no map"
+        await client.mutate(review)
+
+    live(path, test)
+    assert all(len(line) < 10_000 for line in capfdbinary.readouterr().out.splitlines())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "raise SystemExit(3)",
+        "raise KeyboardInterrupt",
+        "raise GeneratorExit",
+        "import asyncio; raise asyncio.CancelledError",
+        "raise BaseException",
+        "raise MemoryError",
+        "import time; time.sleep(2)",
+        "while True:\n    pass",
+    ],
+)
+def test_a_plugin_that_ends_or_hangs_takes_nobody_with_it(
+    code: str, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "sleep" in code or "while" in code:
+        monkeypatch.setattr(reload, "LOAD_SECONDS", 0.3)
+        code = code.replace("while True", f"import time\nend = time.time() + 2\n{_BUSY}")
+
+    async def test(client: Client) -> None:
+        path.with_name("other.py").write_text(code)
+        path.write_text(config("b").replace("./probe.py", "./other.py"))
+
+        async def refused() -> bool:
+            return client.app.config.fault != ""
+
+        await until(refused)
+        assert await client.said() == "a"
+        assert (await client.request("GET", "/readyz"))[0] == 200
+        monkeypatch.undo()
+        path.write_text(config("c"))
+
+        async def mended() -> bool:
+            return await client.said() == "c"
+
+        await until(mended)
+
+    live(path, test)
 
 
 def test_a_config_map_is_followed_through_its_links(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from kubetailor.workloads.errors import (
     nearest,
 )
 from kubetailor.workloads.kinds import KINDS, Kind, KindTable, PodPath
-from kubetailor.workloads.plain import check_json
+from kubetailor.workloads.plain import check_json, read_json
 from kubetailor.workloads.pod import Pod
 from kubetailor.workloads.quantity import parse_quantity, same_quantity
 from kubetailor.workloads.spark import SPARK_APPLICATION
@@ -61,6 +61,7 @@ __all__ = [
     "load_documents",
     "nearest",
     "parse_quantity",
+    "read_json",
     "same",
     "same_quantity",
     "validate",

@@ -13,6 +13,7 @@ from kubetailor.workloads.quantity import (
     amount_in,
     is_extended_resource,
     is_positive,
+    is_whole,
     parse_quantity,
     quantity_text,
     resource_names_in,
@@ -298,7 +299,7 @@ class Container:
             return
         try:
             text = quantity_text(value)
-            if is_extended_resource(name) and parse_quantity(text) % 1:
+            if is_extended_resource(name) and not is_whole(text):
                 raise InvalidObjectError(f"{name} must be a whole number, found {text}")
         except InvalidObjectError as error:
             raise InvalidObjectError(str(error), field=dotted((*path, name))) from None

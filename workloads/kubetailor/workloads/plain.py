@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 from kubetailor.workloads.draft import Json, Path, dotted, unshared
 from kubetailor.workloads.errors import InvalidObjectError
 
-__all__ = ["check_json"]
+__all__ = ["check_json", "read_json"]
 
 _DEPTH = 100
 _MISSING = object()
@@ -26,6 +27,23 @@ def check_json(before: Json, after: Json) -> None:
         InvalidObjectError: the first part that is not, with its path.
     """
     _check(before, after, ())
+
+
+def read_json(text: str) -> Json:
+    """The data of a JSON text that came in an object, where anybody may have written it.
+
+    The standard library reads more than others can write again: NaN, halves of surrogate pairs,
+    integers of any length.
+
+    Raises:
+        InvalidObjectError: it is no JSON, or holds what is not plain JSON data.
+    """
+    try:
+        found: Json = json.loads(text)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InvalidObjectError(f"it is no JSON: {error}") from None
+    check_json(None, found)
+    return found
 
 
 def _check(before: Json, after: Json, path: Path) -> None:

@@ -17,6 +17,7 @@ __all__ = [
     "amount_in",
     "is_extended_resource",
     "is_positive",
+    "is_whole",
     "parse_quantity",
     "quantity_text",
     "resource_names_in",
@@ -88,6 +89,16 @@ def is_positive(value: Any) -> bool:
         return value is not None and parse_quantity(value) > 0
     except InvalidObjectError:
         return False
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a quantity is a whole number, of any size.
+
+    Raises:
+        InvalidObjectError: it is not a quantity.
+    """
+    number = parse_quantity(value)
+    return number == number.to_integral_value()  # what `%` does has to fit the precision
 
 
 def amount_in(resources: Any, name: str, alias: str | None = None) -> Any:

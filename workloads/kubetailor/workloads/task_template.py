@@ -30,7 +30,7 @@ from kubetailor.workloads.task_target import (
 if TYPE_CHECKING:
     from kubetailor.workloads.workload import Workload
 
-__all__ = ["GPU_ALIAS", "TASK_TEMPLATE", "TaskTemplateKind", "object_is_pod"]
+__all__ = ["GPU_ALIAS", "REPLICAS", "TASK_TEMPLATE", "TaskTemplateKind", "object_is_pod"]
 
 GPU_ALIAS = {"nvidia.com/gpu": "gpu"}
 """flytekit writes `gpu` for what FlytePropeller makes `nvidia.com/gpu`
@@ -44,7 +44,7 @@ _KINDS = {
     "spark": ("SparkApplication", "sparkoperator.k8s.io"),
     "dask": ("DaskJob", "kubernetes.dask.org"),
 }
-_REPLICAS = {
+REPLICAS = {
     "pytorch": {"master": ("masterReplicas",), "worker": ("workerReplicas",)},
     "tensorflow": {
         "chief": ("chiefReplicas",),
@@ -55,6 +55,7 @@ _REPLICAS = {
     "mpi": {"launcher": ("launcherReplicas",), "worker": ("workerReplicas",)},
     "dask": {"scheduler": ("scheduler",), "worker": ("workers",)},
 }
+"""Type of a task -> role -> where `custom` keeps what is said of its replicas alone."""
 _SPARK_READS = frozenset(
     {
         "affinity",
@@ -98,7 +99,7 @@ class TaskTemplateKind(Kind):
         """The roles of all types of task."""
         types = ("container", *_KINDS)
         found = [
-            role for name in types for role in (*_roles({"type": name}), *_REPLICAS.get(name, ()))
+            role for name in types for role in (*_roles({"type": name}), *REPLICAS.get(name, ()))
         ]
         return tuple(dict.fromkeys(found))
 
@@ -176,6 +177,7 @@ class TaskTemplateKind(Kind):
 
         def becomes_pod(moved_to: Draft) -> None:
             workload.converted.remove(target)
+            workload.forget_pods()
             metadata = _pod_metadata(workload, moved_to, ("k8sPod",))
             base.move(moved_to, ("k8sPod", "podSpec"), metadata)
 
@@ -215,7 +217,7 @@ class TaskTemplateKind(Kind):
 
     @staticmethod
     def _replicas(workload: Workload, base: Pod) -> Iterator[Pod]:
-        for role, fields in _REPLICAS.get(str(workload.draft.root.get("type")), {}).items():
+        for role, fields in REPLICAS.get(str(workload.draft.root.get("type")), {}).items():
             path = ("custom", *fields)
             replica = workload.draft.get(path)
             if isinstance(replica, dict) and (replica.get("resources") or replica.get("image")):
@@ -271,7 +273,7 @@ def _roles(root: JsonMap) -> Iterator[str]:
             yield "master"
         yield "worker"
     elif kind == "tensorflow":
-        for role, (field,) in _REPLICAS[kind].items():
+        for role, (field,) in REPLICAS[kind].items():
             if (custom.get(field) or {}).get("replicas"):
                 yield role
     elif kind == "mpi":

@@ -19,7 +19,7 @@ from kubetailor.workloads.names import (
     check_label_value,
     check_name,
 )
-from kubetailor.workloads.quantity import is_extended_resource, parse_quantity
+from kubetailor.workloads.quantity import is_extended_resource, is_whole, parse_quantity
 
 __all__ = ["validate"]
 
@@ -146,7 +146,7 @@ def _check_amount(name: str, value: Json, path: Path) -> None:
         raise _fail(error, *path) from None
     if amount < 0:
         raise _fail(f"{name} {value} is negative", *path)
-    if is_extended_resource(name) and amount % 1:
+    if is_extended_resource(name) and not is_whole(value):
         raise _fail(f"{name} must be a whole number, found {value}", *path)
 
 

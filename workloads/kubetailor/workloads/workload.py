@@ -162,6 +162,10 @@ class Workload:
             return self._pods
         return tuple(pod for pod in self._pods if any(has_role(r, role) for r in pod.roles))
 
+    def forget_pods(self) -> None:
+        """Find its pods anew: they are elsewhere now, and where they were in earlier versions."""
+        self._pods = None
+
     # labels and annotations --------------------------------------------------------------------
 
     def metadata_at(

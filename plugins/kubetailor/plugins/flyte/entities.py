@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kubetailor.plugins.flyte.messages import as_json, read_message, write_message
+from kubetailor.plugins.flyte.node_metadata import followed, own_words
 from kubetailor.plugins.flyte.overrides import contradictions
 from kubetailor.plugins.flyte.report import Report
 from kubetailor.plugins.flyte.tailoring import Outcome, tailor_pod_template, tailor_template
@@ -55,6 +56,8 @@ class Entities:
     def tailor(self, tailor: Tailor, report: Report) -> Iterator[Tailored]:
         """Run the chain over each task, then over each pod template of a node; changes them.
 
+        Nodes follow what changed of their tasks.
+
         Args:
             tailor: the config.
             report: what says it.
@@ -63,6 +66,7 @@ class Entities:
             KubetailorError: a step failed.
         """
         outcomes: dict[str, Outcome] = {}
+        registered: dict[str, JsonMap] = {}
         for spec in self.tasks:
             template = spec.template
             whole = as_json(template)
@@ -70,6 +74,7 @@ class Entities:
             outcome = tailor_template(tailor, before)
             write_message(template, before, outcome.after)
             outcomes[_key(template.id)] = outcome
+            registered[_key(template.id)] = before
             hidden = {key: value for key, value in whole.items() if key not in before}
             report.tally.add(_key(template.id), outcome)
             report.notices.say(outcome, f"task {template.id.name}")
@@ -83,8 +88,13 @@ class Entities:
         for spec in self.workflows:
             for workflow in (spec.template, *spec.sub_workflows):
                 for node in task_nodes([*workflow.nodes, workflow.failure_node]):
-                    task = outcomes.get(_key(node.task_node.reference_id))
+                    key = _key(node.task_node.reference_id)
+                    task = outcomes.get(key)
                     if task is not None:
+                        metadata = as_json(node.metadata)
+                        now = followed(metadata, registered[key], task.after)
+                        if now is not metadata:
+                            write_message(node.metadata, metadata, now, field="metadata")
                         yield from _tailor_node(tailor, workflow.id.name, node, task, report)
 
 
@@ -93,7 +103,8 @@ def _tailor_node(
 ) -> Iterator[Tailored]:
     overrides = node.task_node.overrides
     where, name = f"{workflow}/{node.id}", node.task_node.reference_id.name
-    against = contradictions(as_json(overrides), task.result, tailor.config.catalogue)
+    own = own_words(as_json(node.metadata), task.after)
+    against = contradictions(as_json(overrides), own, task.result, tailor.config.catalogue)
     report.notices.warn(f"node {where} (task {name})", against)
     if not overrides.HasField("pod_template"):
         return

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kubetailor.plugins.flyte.node_metadata import FIELDS, words
 from kubetailor.registry import Result
 from kubetailor.registry.accelerators import Catalogue
 from kubetailor.registry.step import Step
@@ -27,15 +28,18 @@ _ACCELERATOR = "accelerator"
 _IMAGE = "container_image"
 
 
-def contradictions(overrides: JsonMap, result: Result, catalogue: Catalogue) -> list[str]:
+def contradictions(
+    overrides: JsonMap, own: Mapping[str, str], result: Result, catalogue: Catalogue
+) -> list[str]:
     """A warning for each override of a node that stands against what a step wrote.
 
     Args:
         overrides: flyteidl.core.TaskNodeOverrides in JSON form.
+        own: what the node's metadata says otherwise than the task's.
         result: the run over the node's task.
         catalogue: the accelerators.
     """
-    said = _of_node(overrides)
+    said = {**_of_node(overrides), **own}
     if not said or not result.roots:
         return []
     last = _of_task(result.before, said)
@@ -88,6 +92,8 @@ def _of_task(template: JsonMap, names: Mapping[str, str]) -> dict[str, Json]:
     """The same things of a task; None for what it does not say."""
     found: dict[str, Json] = dict.fromkeys(names)
     found[_ACCELERATOR] = _device(template)
+    of_metadata = words(template.get("metadata") or {})
+    found.update((name, of_metadata.get(name)) for name in FIELDS.intersection(names))
     pods = Workload(template, TASK_TEMPLATE).pods()
     try:
         container = pods[0].primary if pods else None

@@ -13,10 +13,18 @@ import click
 from flytekit.models.task import TaskSpec
 
 from kubetailor.plugins.flyte.gate import Gate
+from kubetailor.plugins.flyte.messages import as_json, write_message
 from kubetailor.plugins.flyte.models import read_model, read_overrides, read_pod_template
+from kubetailor.plugins.flyte.node_metadata import (
+    changes_nodes,
+    followed,
+    own_words,
+    write_node_metadata,
+)
 from kubetailor.plugins.flyte.overrides import contradictions
 from kubetailor.plugins.flyte.report import Report, report_under
 from kubetailor.plugins.flyte.tailoring import serializes, tailor_pod_template, tailor_template
+from kubetailor.plugins.flyte.undo import undo
 from kubetailor.plugins.flyte.write_models import write_model, write_pod_template
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import KubetailorError
@@ -109,7 +117,7 @@ class Serialization:
         self._report.tally.add(template.id.name, outcome)
 
     def node(self, node: Any, spec: Any) -> None:
-        """Run the chain of a node's task over the pod template of the node's overrides.
+        """Let a node follow its task, and run the task's chain over the node's own pod template.
 
         Args:
             node: the node's model, which is changed.
@@ -118,21 +126,38 @@ class Serialization:
         Raises:
             SerializationError: a step failed.
         """
+        if not isinstance(spec, TaskSpec):
+            return  # a task that is registered already
+        own = self._follow(node, spec.template) if changes_nodes(spec.template.config) else {}
         overrides = node.task_node.overrides
         said = read_overrides(overrides)
-        if not isinstance(spec, TaskSpec) or not (said or overrides.pod_template):
-            return  # a task that is registered already, or a node that overrides nothing
+        if not (said or own or overrides.pod_template):
+            return
         where = f"node {node.id} (task {spec.template.id.name})"
         notices = self._report.notices
         with self._readable(f"{where}: "):
             task = tailor_template(self._tailor, read_model(spec.template))
-            notices.warn(where, contradictions(said, task.result, self._tailor.config.catalogue))
+            notices.warn(
+                where, contradictions(said, own, task.result, self._tailor.config.catalogue)
+            )
             if overrides.pod_template:
                 before = read_pod_template(overrides.pod_template)
                 outcome = tailor_pod_template(self._tailor, before, task)
                 if outcome.after is not before:
                     write_pod_template(overrides, outcome.after)
                 notices.say(outcome, where)
+
+    @staticmethod
+    def _follow(node: Any, template: Any) -> dict[str, str]:
+        """Let a node's metadata follow its task; returns what it says otherwise."""
+        after = read_model(template)
+        message = node.metadata.to_flyte_idl()
+        before = as_json(message)
+        metadata = followed(before, undo(after)[0], after)
+        if metadata is not before:
+            write_message(message, before, metadata)
+            write_node_metadata(node, message)
+        return own_words(metadata, after)
 
     @contextmanager
     def _readable(self, what: str = "") -> Generator[None]:

@@ -10,10 +10,19 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from itertools import pairwise
 
-from kubetailor.workloads import Draft, InvalidObjectError, Json, JsonMap, Path, diff
+from kubetailor.workloads import (
+    Draft,
+    InvalidObjectError,
+    Json,
+    JsonMap,
+    Path,
+    diff,
+    read_json,
+)
 from kubetailor.workloads.diff import pointer
+from kubetailor.workloads.task_template import TASK_TEMPLATE
 
 __all__ = ["TASK_PLACE", "UNDO", "undo", "with_undo"]
 
@@ -25,6 +34,10 @@ TASK_PLACE: Path = ("config", UNDO)
 
 _REPLACED_BY_ADMIN: Path = ("container", "resources")
 """FlyteAdmin writes its defaults here when a task is launched."""
+
+_KEYS = 100
+_LENGTH = 4096
+"""A place has at most as many keys, and its pointer as many characters."""
 
 
 def with_undo(after: JsonMap, author: JsonMap, place: Path = TASK_PLACE) -> JsonMap:
@@ -57,14 +70,15 @@ def undo(obj: JsonMap, place: Path = TASK_PLACE) -> tuple[JsonMap, list[str]]:
         place: where it is kept.
 
     Raises:
-        InvalidObjectError: the way back cannot be read.
+        InvalidObjectError: the way back cannot be read, or leads where no chain goes. Whoever may
+            register a task may write it.
     """
     draft = Draft(obj)
     text = draft.get(place)
     if text is None:
         return obj, []
     warnings = []
-    for path, entry in _entries(text, place):
+    for path, entry in _entries(text, place).items():
         there, value = _look(obj, path)
         wrote = _written(value, path, place).get("wrote") if there else None
         if wrote != entry.get("wrote") and path[: len(_REPLACED_BY_ADMIN)] != _REPLACED_BY_ADMIN:
@@ -79,14 +93,35 @@ def undo(obj: JsonMap, place: Path = TASK_PLACE) -> tuple[JsonMap, list[str]]:
     return draft.checkpoint(), warnings
 
 
-def _entries(text: Json, place: Path) -> Iterator[tuple[Path, JsonMap]]:
+def _entries(text: Json, place: Path) -> dict[Path, JsonMap]:
+    """The places of a way back, none of them within another."""
     try:
-        for name, entry in json.loads(text).items():
-            keys = [key.replace("~1", "/").replace("~0", "~") for key in name.split("/")]
-            _ = entry.keys()
-            yield tuple(keys[1:]), entry
-    except (ValueError, TypeError, AttributeError):
-        raise InvalidObjectError("it is not what kubetailor writes", field=pointer(place)) from None
+        said = read_json(text)
+    except InvalidObjectError:
+        said = None
+    if not isinstance(said, dict):
+        raise _fault(place)
+    found: dict[Path, JsonMap] = {}
+    for name, entry in said.items():
+        root, *keys = name[: _LENGTH + 1].split("/")
+        path = tuple(key.replace("~1", "/").replace("~0", "~") for key in keys)
+        if root or not path or len(path) > _KEYS or len(name) > _LENGTH or path in found:
+            raise _fault(place)
+        if not isinstance(entry, dict):
+            raise _fault(place)
+        found[path] = entry
+    if any(one == other[: len(one)] for one, other in pairwise(sorted(found))):
+        raise _fault(place)
+    if place == TASK_PLACE:
+        for path in found:
+            if any(path[: len(own)] == own for own in TASK_TEMPLATE.identity):
+                raise _fault(place, f"; it changes {pointer(path)}, which no chain does")
+    return found
+
+
+def _fault(place: Path, why: str = "") -> InvalidObjectError:
+    text = f"it is not what kubetailor writes{why}"
+    return InvalidObjectError(text, field=pointer(place))
 
 
 def _look(obj: JsonMap, path: Path) -> tuple[bool, Json]:

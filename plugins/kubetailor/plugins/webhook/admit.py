@@ -200,6 +200,7 @@ class Admission:
             steps,
             warnings=tuple(self.warnings),
             undecided=sum(result.undecided for result in self.results),
+            inapplicable=sum(result.inapplicable for result in self.results),
             known=self.known,
         )
 

@@ -16,9 +16,11 @@ from typing import Any, Final
 
 from kubetailor.workloads import JsonMap, KubetailorError
 
-__all__ = ["ApiServer", "ApiServerError"]
+__all__ = ["ACCOUNT", "ApiServer", "ApiServerError"]
 
-_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where a pod finds the files of its service account."""
+
 _JSON: Final = "application/json"
 _TIMEOUT: Final = 10.0
 
@@ -52,10 +54,16 @@ class ApiServer:
     ca_file: Path
 
     @classmethod
-    def of_this_pod(cls, environ: Mapping[str, str] = os.environ) -> ApiServer:
+    def of_this_pod(
+        cls, environ: Mapping[str, str] = os.environ, account: Path = ACCOUNT
+    ) -> ApiServer:
         """As every pod finds it.
 
         https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/
+
+        Args:
+            environ: the environment.
+            account: the folder with the files of the service account.
 
         Raises:
             KubetailorError: this is no pod.
@@ -66,7 +74,7 @@ class ApiServer:
                 "KUBERNETES_SERVICE_HOST is not set: this is no pod, so no Secret can hold "
                 "certificates; give a folder of files with --certificates alone"
             )
-        return cls(host, int(port), _ACCOUNT / "token", _ACCOUNT / "ca.crt")
+        return cls(host, int(port), account / "token", account / "ca.crt")
 
     def call(self, method: str, path: str, body: Any = None, content_type: str = _JSON) -> JsonMap:
         """Call it.

@@ -57,6 +57,7 @@ class Decision:
         operations: how many operations the patch has.
         warnings: what the chain had to say.
         undecided: how many conditions could not be decided.
+        inapplicable: how many steps are about task templates alone.
         known: what is known of the task.
         offloaded: an execution whose tasks are not in the object.
     """
@@ -70,6 +71,7 @@ class Decision:
     operations: int = 0
     warnings: tuple[str, ...] = ()
     undecided: int = 0
+    inapplicable: int = 0
     known: JsonMap | None = None
     offloaded: bool = False
 

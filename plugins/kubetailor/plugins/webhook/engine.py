@@ -5,14 +5,14 @@ flytepropeller, pkg/apis/flyteworkflow/v1alpha1/nodes.go and pkg/compiler/transf
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, TypeVar
 
 from kubetailor.workloads import Draft, Json, JsonMap, Path
+from kubetailor.workloads.duration import duration_text, parse_duration
 
-__all__ = ["Node", "follow", "task_nodes"]
+__all__ = ["Node", "compiled", "follow", "own_metadata", "task_nodes"]
 
 T = TypeVar("T")
 
@@ -84,6 +84,37 @@ def follow(draft: Draft, node: Node, before: JsonMap, after: JsonMap) -> None:
             draft.put(path, value)
 
 
+def own_metadata(spec: JsonMap, template: JsonMap) -> JsonMap:
+    """What a node says of itself otherwise than its task did, as a task's `metadata` says it.
+
+    Args:
+        spec: the node.
+        template: the template that it was compiled with.
+    """
+    found: JsonMap = {}
+    for field, told, compiled, _ in _COMPILED:
+        own = compiled(spec.get(field))
+        if field in _METADATA and own not in (None, told(template)):
+            name, write = _METADATA[field]
+            found[name] = write(own)
+    return found
+
+
+def compiled(field: str, template: JsonMap) -> JsonMap:
+    """The fields of a node that are compiled from a field of a task's `metadata`.
+
+    Args:
+        field: the field of the metadata.
+        template: the template.
+
+    Returns:
+        Fields of the node -> values; None for one that is not there.
+    """
+    of_node = {name: own for own, (name, _) in _METADATA.items()}
+    fields = (of_node[field], *(_DEADLINES if field == "timeout" else ()))
+    return {name: written(told(template)) for name, told, _, written in _COMPILED if name in fields}
+
+
 def _metadata(template: JsonMap, field: str, kind: type[T]) -> T | None:
     found = Draft(template).get(("metadata", field))
     return found if isinstance(found, kind) else None
@@ -104,11 +135,8 @@ def _timeout(template: JsonMap) -> Decimal | None:
 
 
 def _seconds(duration: Any) -> Decimal | None:
-    """A duration as Go or protobuf writes it, ``1h0m0s`` or ``3600s``; none at all is None."""
-    if not isinstance(duration, str) or not _DURATION.fullmatch(duration):
-        return None
-    parts = _DURATION_PART.findall(duration)
-    return sum((Decimal(number) * _UNITS[unit] for number, unit in parts), Decimal()) or None
+    """The seconds of a duration; none at all, and 0, are None."""
+    return parse_duration(duration) or None
 
 
 def _duration(seconds: Decimal | None) -> str | None:
@@ -119,18 +147,6 @@ def _twice(template: JsonMap) -> Decimal | None:
     seconds = _timeout(template)
     return None if seconds is None else 2 * seconds
 
-
-_UNITS: Final[Mapping[str, Decimal]] = {
-    "h": Decimal(3600),
-    "m": Decimal(60),
-    "s": Decimal(1),
-    "ms": Decimal("1e-3"),
-    "us": Decimal("1e-6"),
-    "µs": Decimal("1e-6"),
-    "ns": Decimal("1e-9"),
-}
-_DURATION_PART: Final = re.compile(r"([0-9]{1,20}(?:\.[0-9]{0,20})?)(ns|us|µs|ms|s|m|h)")
-_DURATION: Final = re.compile(f"(?:{_DURATION_PART.pattern})+")
 
 _COMPILED: Final[
     tuple[
@@ -157,5 +173,16 @@ _COMPILED: Final[
 
 Sources: compiler/transformers/k8s/utils.go, `computeRetryStrategy`; node.go, `activeDeadline`. That
 a node's deadline and its being interruptible are the task's is flytekit's doing
-(core/base_task.py, `construct_node_metadata`); FlytePropeller reads neither from the task.
+(core/base_task.py, `construct_node_metadata`); FlytePropeller reads neither from the task. The
+cache is in no node: it is read from the template (controller/nodes/task/cache.go).
 """
+
+_DEADLINES: Final = ("activeDeadline",)
+"""What goes with `executionDeadline`."""
+
+_METADATA: Final[Mapping[str, tuple[str, Callable[[Any], Json]]]] = {
+    "retry": ("retries", lambda attempts: {"retries": attempts - 1} if attempts > 1 else {}),
+    "executionDeadline": ("timeout", duration_text),
+    "interruptible": ("interruptible", lambda value: value),
+}
+"""Field of a node -> field of a task's `metadata`, and how that is written there."""

@@ -4,6 +4,10 @@ Exact are the variables that FlytePropeller puts into every container (flyteplug
 flytek8s/k8s_resource_adds.go) and the owner reference to the FlyteWorkflow, whose kind is written
 in lower case there. Labels are cut at 63 characters, and in a child execution they are the
 parent's: they fill in only for `project`, `domain` and `node`.
+
+Anybody may give variables to a task or to an execution, and FlytePropeller's own stand between the
+two (`DecorateEnvVars`): one that is there twice and does not say the same is a lie, by which
+another chain would be selected.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from kubetailor.registry.context import FIELDS
-from kubetailor.workloads import Draft, JsonMap, Kind, Workload
+from kubetailor.workloads import Draft, InvalidObjectError, JsonMap, Kind, Workload
 
 __all__ = ["FLYTE_GROUP", "controller_of", "known_of", "known_of_execution"]
 
@@ -29,7 +33,9 @@ _ENV: Mapping[str, str] = {
     "version": "FLYTE_INTERNAL_TASK_VERSION",
 }
 _WORKFLOW = "FLYTE_INTERNAL_EXECUTION_WORKFLOW"  # project:domain:name
+_EXACT = frozenset({*_ENV.values(), _WORKFLOW})
 _ATTEMPT = "FLYTE_ATTEMPT_NUMBER"
+_NUMBER = re.compile(r"[0-9]{1,9}")
 _ARRAY_INDEX = "FLYTE_K8S_ARRAY_INDEX"
 
 _LABELS: Mapping[str, str] = {"project": "project", "domain": "domain", "node": "node-id"}
@@ -74,6 +80,9 @@ def known_of(workload: Workload, namespace: str | None) -> dict[str, Any]:
         None for what is known to be absent: everything, if the object has no trace of Flyte. What
         cannot be known is left out: of a task of Flyte's, that is its launch plan, its inputs, the
         type of a task that makes a plain pod, and the node of a nested map task.
+
+    Raises:
+        InvalidObjectError: a variable of FlytePropeller's is there with two values.
     """
     obj = workload.draft.root
     env = _env(workload)
@@ -90,7 +99,7 @@ def known_of(workload: Workload, namespace: str | None) -> dict[str, Any]:
             known[field] = env[name]
     if env.get(_WORKFLOW, "").count(":") >= 2:
         known["workflow"] = env[_WORKFLOW].split(":", 2)[2]
-    if env.get(_ATTEMPT, "").isdecimal():
+    if _NUMBER.fullmatch(env.get(_ATTEMPT, "")):
         known["attempt"] = int(env[_ATTEMPT])
     if owner is not None and _is_flyte(owner) and isinstance(owner.get("name"), str):
         known["execution"] = owner["name"]  # nobody but Propeller writes it
@@ -116,7 +125,7 @@ def _labels(obj: JsonMap) -> Mapping[str, Any]:
 
 
 def _env(workload: Workload) -> dict[str, str]:
-    """The variables of the first container of the first pod that has Flyte's; the last one wins."""
+    """The variables of the first container of the first pod that has Flyte's."""
     for pod in workload.pods():
         containers = pod.peek("containers")
         for container in containers if isinstance(containers, list) else ():
@@ -128,13 +137,20 @@ def _env(workload: Workload) -> dict[str, str]:
 
 def _variables(container: Any) -> dict[str, str]:
     entries = container.get("env") if isinstance(container, dict) else None
-    return {
-        entry["name"]: entry["value"]
-        for entry in (entries if isinstance(entries, list) else ())
-        if isinstance(entry, dict)
-        and isinstance(entry.get("name"), str)
-        and isinstance(entry.get("value"), str)
-    }
+    found: dict[str, str] = {}
+    for entry in entries if isinstance(entries, list) else ():
+        if not isinstance(entry, dict):
+            continue
+        name, value = entry.get("name"), entry.get("value")
+        if not (isinstance(name, str) and isinstance(value, str)):
+            continue
+        if name in _EXACT and found.get(name, value) != value:
+            raise InvalidObjectError(
+                f"the variable {name} is there twice, with different values: FlytePropeller sets "
+                "it, by which the chain is selected; take it off the task or the execution"
+            )
+        found[name] = value
+    return found
 
 
 def _array_node(obj: JsonMap, known: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ is undone first.
 from __future__ import annotations
 
 import itertools
+import json
 from dataclasses import replace
 from typing import Final
 
@@ -120,14 +121,14 @@ class Launch:
 
     def _write(self, draft: Draft, key: str, template: JsonMap, nodes: list[Node]) -> None:
         """One template for the nodes of a task, or as many as come out different."""
-        versions: list[tuple[str, JsonMap]] = []
+        versions: dict[str, str] = {}  # what one says -> its key; every node may have its own
         for node in nodes:
             pair = self._pair(template, node)
             after = template if _alike(template, pair.template) else pair.template
-            own = next((name for name, other in versions if _alike(other, after)), None)
+            said = _said(after)
+            own = versions.get(said)
             if own is None:
-                own = self._free_key(key, len(versions))
-                versions.append((own, after))
+                own = versions[said] = self._free_key(key, len(versions))
                 if after is not template or own != key:
                     draft.put(("tasks", own), after)
             if own != key:
@@ -201,6 +202,11 @@ def _alike(one: JsonMap, other: JsonMap) -> bool:
     Where a chain goes on it is still there; where one began anew it is not.
     """
     return same(one, other) or same(_without_way_back(one), _without_way_back(other))
+
+
+def _said(template: JsonMap) -> str:
+    """What a version of a template says but for the way back, as a text."""
+    return json.dumps(_without_way_back(template), sort_keys=True, separators=(",", ":"))
 
 
 def _without_way_back(template: JsonMap) -> JsonMap:

@@ -12,6 +12,10 @@ from kubetailor.plugins.webhook.reviews import AdmissionRequest, dump
 
 __all__ = ["Formatter", "log", "log_decision", "use_json"]
 
+_LIMIT = 1024
+"""Characters of a text: a name may have any length when a webhook sees it, and a message a part of
+the object."""
+
 _KNOWN = ("task", "execution", "node")
 
 
@@ -48,6 +52,7 @@ def log_decision(request: AdmissionRequest, decision: Decision, seconds: float) 
         "operations": decision.operations,
         "warnings": len(decision.warnings),
         "undecided": decision.undecided,
+        "inapplicable": decision.inapplicable,
         "reason": decision.reason,
         **{field: (decision.known or {}).get(field) for field in _KNOWN},
     }
@@ -55,7 +60,11 @@ def log_decision(request: AdmissionRequest, decision: Decision, seconds: float) 
     log(
         level,
         "decision",
-        **{name: value for name, value in said.items() if value not in (None, "", (), 0, False)},
+        **{
+            name: value[:_LIMIT] if isinstance(value, str) else value
+            for name, value in said.items()
+            if value not in (None, "", (), 0, False)
+        },
         ms=round(seconds * 1000, 3),
     )
 

@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kubetailor.plugins.flyte.stamp import STAMP
-from kubetailor.workloads import Draft, InvalidObjectError, JsonMap, Kind, Pod, Workload
+from kubetailor.workloads import (
+    Draft,
+    InvalidObjectError,
+    JsonMap,
+    Kind,
+    Pod,
+    Workload,
+    read_json,
+)
 from kubetailor.workloads.metadata import MapName
 
 __all__ = [
@@ -32,6 +40,9 @@ __all__ = [
 EXECUTION_KEYS: Final = "kubetailor.dev/execution-keys"
 """The annotation in which `launch` names the execution's labels and annotations:
 ``{"labels": [...], "annotations": [...]}``."""
+
+_STAMP_LIMIT: Final = 16 * 1024
+"""Characters. It is written on every pod of an object, of which there may be thousands."""
 
 OVERRIDE: Final = "kubetailor.dev/override"
 """The annotation by which an execution asks for an override."""
@@ -100,7 +111,7 @@ def find_stamp(workload: Workload) -> Stamp | None:
 def read_stamp(text: Any) -> Stamp | None:
     """The stamp that an annotation holds; None if it cannot be read or no step had run."""
     said = _json(text)
-    if said is None:
+    if said is None or len(text) > _STAMP_LIMIT:
         return None
     chain, digest, done = said.get("chain"), said.get("digest"), said.get("done")
     task, version = said.get("task"), said.get("version")
@@ -131,8 +142,8 @@ def _json(text: Any) -> JsonMap | None:
     if not isinstance(text, str):
         return None
     try:
-        said = json.loads(text)
-    except (ValueError, RecursionError):
+        said = read_json(text)
+    except InvalidObjectError:
         return None
     return said if isinstance(said, dict) else None
 

@@ -93,6 +93,12 @@ class Metrics:
             ("chain",),
             registry=registry,
         )
+        self._inapplicable = Counter(
+            "kubetailor_inapplicable",
+            "Steps that are about task templates alone, at objects.",
+            ("chain",),
+            registry=registry,
+        )
         self._warnings = Counter(
             "kubetailor_warnings", "Warnings of chains.", ("chain",), registry=registry
         )
@@ -146,6 +152,8 @@ class Metrics:
             self._offloaded.inc()
         if decision.undecided:
             self._counter(self._undecided, decision.chain).inc(decision.undecided)
+        if decision.inapplicable:
+            self._counter(self._inapplicable, decision.chain).inc(decision.inapplicable)
         if decision.warnings:
             self._counter(self._warnings, decision.chain).inc(len(decision.warnings))
 

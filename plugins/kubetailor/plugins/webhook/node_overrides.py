@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from kubetailor.plugins.flyte.tailoring import POD_PLACE, with_pod
 from kubetailor.plugins.flyte.undo import undo
+from kubetailor.plugins.webhook.engine import compiled, own_metadata
 from kubetailor.workloads import CannotChangeError, Draft, JsonMap, Kind, Workload, same
 from kubetailor.workloads.container import Container
 from kubetailor.workloads.form import check_form
@@ -49,6 +50,7 @@ class NodeOverrides:
         extended: `gpuAccelerator` and `sharedMemory`, those that it states.
         image: the image of the primary container, or None.
         pod: flyteidl.core.K8sPod in JSON form, as its author wrote it, or None.
+        metadata: retries, timeout and interruptible, those that it states, as a task says them.
         warnings: what was found when the pod was put back to what the author wrote.
     """
 
@@ -56,14 +58,16 @@ class NodeOverrides:
     extended: JsonMap
     image: str | None
     pod: JsonMap | None
+    metadata: JsonMap = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, spec: JsonMap) -> NodeOverrides | None:
+    def of(cls, spec: JsonMap, template: JsonMap) -> NodeOverrides | None:
         """What a node states, or None.
 
         Args:
             spec: the node of the FlyteWorkflow.
+            template: the task template that it was compiled with.
 
         Raises:
             InvalidObjectError: the way back in its pod template cannot be read.
@@ -78,9 +82,10 @@ class NodeOverrides:
         image = spec.get("containerImage")
         image = image if isinstance(image, str) and image else None
         pod, warnings = _pod(_map(spec.get("podTemplate")))
-        if not (resources or extended or image or pod):
+        metadata = own_metadata(spec, template)
+        if not (resources or extended or image or pod or metadata):
             return None
-        return cls(resources, extended, image, pod, warnings)
+        return cls(resources, extended, image, pod, metadata, warnings)
 
     @property
     def accelerator(self) -> bool:
@@ -139,6 +144,9 @@ class NodeOverrides:
         for name, value in self.extended.items():
             if not same(draft.get((_EXTENDED, name)), value):
                 draft.put((_EXTENDED, name), value)
+        for name, value in self.metadata.items():
+            if not same(draft.get(("metadata", name)), value):
+                draft.put(("metadata", name), value)
         return draft.checkpoint()
 
     def _lay_resources(self, primary: Container, moved: frozenset[str]) -> None:
@@ -203,6 +211,14 @@ class NodeOverrides:
             draft.drop((_EXTENDED,))
         if kept != self.extended:
             spec[_EXTENDED] = kept or None
+        for name in self.metadata:
+            path = ("metadata", name)
+            if not same(Draft(over).get(path), draft.get(path)):
+                spec.update(compiled(name, after))
+            elif (value := Draft(base).get(path)) is not None:
+                draft.put(path, value)
+            else:
+                draft.drop(path)
         if self.pod is not None:
             spec["podTemplate"] = None
         return draft.checkpoint(), spec
@@ -219,7 +235,7 @@ class NodeOverrides:
                     continue
                 changed.add((part, name))
                 values = found[part] = _map(found.get(part))
-                values.pop(GPU_ALIAS.get(name), None)
+                values.pop(GPU_ALIAS.get(name, ""), None)
                 values.pop(name, None)
                 if name in new:
                     values[name] = new[name]

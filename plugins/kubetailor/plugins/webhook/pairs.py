@@ -18,6 +18,7 @@ from kubetailor.registry import Chain, Result, TaskContext
 from kubetailor.registry.step import Step
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import Draft, JsonMap, Kind, Workload, same
+from kubetailor.workloads.form import check_form
 
 __all__ = ["Pair", "tailor_pair"]
 
@@ -61,7 +62,9 @@ def tailor_pair(
         KubetailorError: a step failed, or a way back cannot be read.
     """
     author, warnings = undo(template)
-    overrides = NodeOverrides.of(spec)
+    if author is not template:
+        check_form(author, kind)  # the way back may lead to anything
+    overrides = NodeOverrides.of(spec, template)
     base = author if overrides is None else overrides.base(author, kind)
     over = base if overrides is None else overrides.laid_over(base, kind)
     chain = tailor.chain_of(task, Workload(over, kind))
@@ -77,8 +80,8 @@ def tailor_pair(
     warnings += overrides.warnings
     if chain is None:
         return Pair(author, overrides.pod_back(spec), warnings=tuple(warnings))
-    result = _run(chain, overrides, over, kind, task)
-    after = _stamped(result, chain, task)
+    result, overruled = _run(chain, overrides, over, kind, task)
+    after = _stamped(result, chain, task, overruled=overruled)
     if after is over:
         return Pair(author, overrides.pod_back(spec), chain, result, tuple(warnings))
     after, changes = overrides.taken_off(base, over, after, kind)
@@ -93,20 +96,26 @@ def _goes_on(stamp: Stamp, chain: Chain, task: TaskContext) -> bool:
 
 def _run(
     chain: Chain, overrides: NodeOverrides, over: JsonMap, kind: Kind, task: TaskContext
-) -> Result:
-    """`defaults` and `steps`, what the node states, then `enforce`."""
+) -> tuple[Result, bool]:
+    """`defaults` and `steps`, what the node states, then `enforce`.
+
+    Returns:
+        What came out, and whether the node kept a step from having its way.
+    """
     below = [step for step in chain.steps if step.layer != "enforce"]
     kept = [index for index, step in enumerate(below) if _applies(step, overrides)]
     steps = tuple(_with_count(below[index], overrides) for index in kept)
     first = replace(chain, steps=steps).run(over, kind, task)
-    first.after = overrides.once_more(over, first.after, kind)
+    after = overrides.once_more(over, first.after, kind)
+    overruled = steps != tuple(below) or not same(after, first.after)
+    first.after = after
     if first.until is not None:
         first.done = kept[first.done]
         first.deferred = tuple(step.name for step in chain.steps[first.done :])
-        return first
+        return first, overruled
     upper = replace(chain, steps=chain.steps[len(below) :])
     last = upper.run(first.after, kind, task)
-    return replace(
+    result = replace(
         last,
         before=over,
         warnings=first.warnings + last.warnings,
@@ -114,6 +123,7 @@ def _run(
         undecided=first.undecided + last.undecided,
         roots=first.roots + last.roots,
     )
+    return result, overruled
 
 
 def _applies(step: Step, overrides: NodeOverrides) -> bool:
@@ -129,9 +139,14 @@ def _with_count(step: Step, overrides: NodeOverrides) -> Step:
     return replace(step, arguments={**step.arguments, "count": count})
 
 
-def _stamped(result: Result, chain: Chain, task: TaskContext) -> JsonMap:
-    """What came out, with the stamp if anything did, or waits."""
-    if result.until is None and same(result.before, result.after):
+def _stamped(
+    result: Result, chain: Chain, task: TaskContext, *, overruled: bool = False
+) -> JsonMap:
+    """What came out, with the stamp if anything did, or waits.
+
+    Also where a node overruled a step: at `admit` its words are the pod's, and the step would run.
+    """
+    if result.until is None and not overruled and same(result.before, result.after):
         return result.before
     text = stamp_of(result, chain, task.task, task.version)
     return stamped_template(result.after, text)

@@ -9,10 +9,13 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import threading
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
 
 from kubetailor.plugins.webhook.logs import log
 from kubetailor.registry import ConfigError, KubetailorError
@@ -23,7 +26,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ConfigInUse", "load_tailor", "state_of", "throttled", "watch"]
 
+LOAD_SECONDS: Final = 60.0
+"""Seconds that a config, with all its plugins, may take to be loaded."""
+
 _State: TypeAlias = "tuple[str, int, int, int] | None"
+
+T = TypeVar("T")
 
 
 def load_tailor(path: Path) -> Tailor:
@@ -66,10 +74,10 @@ class ConfigInUse:
         if state == self._state:
             return
         self._state = state
-        loop = asyncio.get_running_loop()
         try:
-            # In a thread: requests are decided by the old one meanwhile.
-            tailor = await loop.run_in_executor(None, load_tailor, self.path)
+            tailor = await _apart(partial(load_tailor, self.path), LOAD_SECONDS)
+        except asyncio.TimeoutError:
+            self._refuse(f"a plugin took longer than {LOAD_SECONDS:g} s to be imported")
         except (KubetailorError, OSError) as error:
             self._refuse(str(error))
         except MemoryError:  # of a chain that runs meanwhile, and may be over by now
@@ -88,6 +96,41 @@ class ConfigInUse:
         self.fault = fault
         kept = self.tailor.digest if self.tailor else None
         log("error", "config refused", file=str(self.path), reason=fault, kept=kept)
+
+
+async def _apart(function: Callable[[], T], seconds: float) -> T:
+    """Call a function in a thread; requests are decided meanwhile.
+
+    The thread is none of the loop's own: one that hangs would keep the process from its end.
+
+    Raises:
+        asyncio.TimeoutError: it took too long; it goes on, and nobody waits for it.
+        ConfigError: it raised what ends a program, such as KeyboardInterrupt.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def settle(value: T | None, error: Exception | None) -> None:
+        if future.done():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(cast("T", value))
+
+    def run() -> None:
+        value, fault = None, None
+        try:
+            value = function()
+        except Exception as error:
+            fault = error
+        except BaseException as error:  # it would end the loop
+            fault = ConfigError(f"{type(error).__name__}: {error}")
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(settle, value, fault)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await asyncio.wait_for(future, seconds)
 
 
 def state_of(path: Path) -> _State:

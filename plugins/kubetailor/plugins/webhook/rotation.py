@@ -2,7 +2,8 @@
 
 The Secret is written first, and by one replica alone (`resourceVersion`); then the API server is
 told whom to trust; only then is the new certificate served. While the authority changes both are
-trusted, so no replica is ever served that the API server does not know.
+trusted, so no replica is ever served that the API server does not know. Who empties the Secret has
+all made anew in the same way.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import base64
 import datetime
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -68,7 +70,7 @@ class SelfSigned:
         self._directory = directory
         self._clock = clock or (lambda: datetime.datetime.now(datetime.timezone.utc))
         self._told_seconds = told_seconds
-        self._written: bytes | None = None
+        self._in_use: Certificates | None = None
 
     async def refresh(self) -> None:
         """Renew what is due, by this replica or another, and write it into the folder.
@@ -79,12 +81,12 @@ class SelfSigned:
         loop = asyncio.get_running_loop()
         found = await loop.run_in_executor(None, self._agreed)
         told = await loop.run_in_executor(None, self._tell, found.bundle)
-        if found.certificate == self._written:
+        if self._in_use is not None and found.certificate == self._in_use.certificate:
             return
         if told:
             await asyncio.sleep(self._told_seconds)
         self._write(found)
-        self._written = found.certificate
+        self._in_use = found
 
     def _agreed(self) -> Certificates:
         """What the Secret holds, renewed if it is due."""
@@ -94,6 +96,8 @@ class SelfSigned:
             new = renewed(old, self._names, self._clock())
             if new is old:
                 return new
+            if old is None and self._in_use is not None:
+                new = replace(new, bundle=new.bundle + self._in_use.bundle)
             data = {_FIELDS[field]: _text(getattr(new, field)) for field in _FIELDS}
             try:
                 self._api.call("PUT", self._secret, {**secret, "data": data})

@@ -97,10 +97,13 @@ def _webhook(of: Installation, name: str, rules: list[JsonMap], labels: list[Jso
         },
         "matchConditions": [
             {
-                # A kubelet's own pods, which nobody can change.
+                # A kubelet's own pods, which nobody can change. Whoever may launch may annotate
+                # anything so, and would not be asked about it.
                 "name": "no-mirror-pod",
                 "expression": "!has(object.metadata.annotations) || "
-                "!('kubernetes.io/config.mirror' in object.metadata.annotations)",
+                "!('kubernetes.io/config.mirror' in object.metadata.annotations) || "
+                "!has(request.userInfo.groups) || "
+                "!('system:nodes' in request.userInfo.groups)",
             }
         ],
         "failurePolicy": "Fail",

@@ -9,7 +9,7 @@ from typing import Final
 import uvicorn
 
 from kubetailor.plugins.webhook.certificates import CertificateFiles
-from kubetailor.plugins.webhook.cluster import ApiServer
+from kubetailor.plugins.webhook.cluster import ACCOUNT, ApiServer
 from kubetailor.plugins.webhook.ending import Server
 from kubetailor.plugins.webhook.logs import use_json
 from kubetailor.plugins.webhook.metrics import Metrics
@@ -29,7 +29,13 @@ _SECRET_SECONDS: Final = 60.0
 
 
 def serve(
-    config: Path, *, host: str, port: int, certificates: Path, self_signed: tuple[str, str] | None
+    config: Path,
+    *,
+    host: str,
+    port: int,
+    certificates: Path,
+    self_signed: tuple[str, str] | None,
+    account: Path = ACCOUNT,
 ) -> None:
     """Serve until SIGTERM or SIGINT.
 
@@ -40,6 +46,7 @@ def serve(
         certificates: the folder with `tls.crt` and `tls.key`.
         self_signed: the namespace and name of the Secret from which they come and in which they
             are renewed; None if somebody else writes them.
+        account: the folder with the files of the pod's service account.
 
     Raises:
         KubetailorError: the certificates cannot be used.
@@ -50,7 +57,10 @@ def serve(
     if self_signed is not None:
         namespace, name = self_signed
         rotation = SelfSigned(
-            ApiServer.of_this_pod(), namespace=namespace, name=name, directory=certificates
+            ApiServer.of_this_pod(account=account),
+            namespace=namespace,
+            name=name,
+            directory=certificates,
         )
         asyncio.run(rotation.refresh())
         refresh.append(throttled(rotation.refresh, _SECRET_SECONDS))

@@ -1,5 +1,6 @@
 """What one execution may hold: nodes that say otherwise than their task, and graphs in graphs."""
 
+import datetime as dt
 import time
 
 from flytekit import (
@@ -14,6 +15,7 @@ from flytekit import (
 )
 from flytekit.exceptions.user import FlyteRecoverableException
 from flytekit.extras.accelerators import T4
+from flytekitplugins.kfpytorch import Master, PyTorch, Worker
 from kubernetes.client import V1Container, V1PodSpec, V1Toleration
 
 IMAGE = "example.com/train:1"
@@ -35,6 +37,16 @@ def train(x: int) -> int:
     return x
 
 
+@task(
+    container_image=IMAGE,
+    requests=GPU,
+    limits=GPU,
+    task_config=PyTorch(master=Master(), worker=Worker(replicas=1)),
+)
+def torch_job(x: int) -> int:
+    return x
+
+
 @workflow
 def overridden(x: int = 3) -> None:
     train(x=x).with_overrides(node_name="plain")
@@ -42,16 +54,22 @@ def overridden(x: int = 3) -> None:
     train(x=x).with_overrides(node_name="other-type", accelerator=T4)
     train(x=x).with_overrides(node_name="own-pod", pod_template=OWN_POD)
     train(x=x).with_overrides(node_name="four", requests=FOUR, limits=FOUR)
+    torch_job(x=x).with_overrides(node_name="job", accelerator=T4)
 
 
-@task(container_image=IMAGE, requests=SMALL)
+@task(container_image=IMAGE, requests=SMALL, retries=3)
 def flaky(x: int) -> int:
     if x:
         raise FlyteRecoverableException("try again")
     return x
 
 
-@task(container_image=IMAGE, requests=SMALL)
+@workflow
+def flaky_map(x: int = 3) -> None:
+    map_task(flaky)(x=[1])
+
+
+@task(container_image=IMAGE, requests=SMALL, timeout=dt.timedelta(hours=1))
 def slow(x: int) -> int:
     time.sleep(3600)
     return x

@@ -4,6 +4,7 @@ import (
 	"crypto/md5"
 	"encoding/base32"
 	"encoding/base64"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/flyteorg/flyte/flyteidl/gen/pb-go/flyteidl/core"
 	"github.com/flyteorg/flyte/flyteidl/gen/pb-go/flyteidl/service"
 )
 
@@ -118,5 +120,66 @@ func TestDataByURL(t *testing.T) {
 	} {
 		_, err := h.proxy.GetData(t.Context(), &service.GetDataRequest{FlyteUrl: flyteURL})
 		wantError(t, err, code, "")
+	}
+}
+
+func TestTheDeckOfANodeIsLinkedTo(t *testing.T) {
+	h := start(t)
+	id, node := h.launched()
+	location := h.upload(&service.CreateUploadLocationRequest{
+		Project: project, Domain: development, FilenameRoot: "deck", Filename: "deck.html",
+	}, "<html>")
+	decks := map[string]string{"n0": location.GetNativeUrl(), "gone": "s3://flyte/none/deck.html", "none": ""}
+	for name, deck := range decks {
+		said := nodeEvent(&core.NodeExecutionIdentifier{ExecutionId: id, NodeId: name}, core.NodeExecution_SUCCEEDED)
+		said.Event.DeckUri = deck
+		_, err := h.admin.CreateNodeEvent(t.Context(), said)
+		must(t, err)
+	}
+	source := func(name string) *service.CreateDownloadLinkRequest_NodeExecutionId {
+		return &service.CreateDownloadLinkRequest_NodeExecutionId{
+			NodeExecutionId: &core.NodeExecutionIdentifier{ExecutionId: node.GetExecutionId(), NodeId: name},
+		}
+	}
+	const deck = service.ArtifactType_ARTIFACT_TYPE_DECK
+	for _, test := range []struct {
+		name    string
+		request *service.CreateDownloadLinkRequest
+		code    codes.Code
+		part    string
+	}{
+		{"a deck", &service.CreateDownloadLinkRequest{ArtifactType: deck, Source: source("n0")}, codes.OK, ""},
+		{"no type", &service.CreateDownloadLinkRequest{Source: source("n0")}, codes.InvalidArgument, "invalid artifact type"},
+		{"no node", &service.CreateDownloadLinkRequest{ArtifactType: deck}, codes.InvalidArgument, "unsupported source"},
+		{
+			"an unknown node", &service.CreateDownloadLinkRequest{ArtifactType: deck, Source: source("n9")},
+			codes.InvalidArgument, "failed to find node execution",
+		},
+		{"no deck", &service.CreateDownloadLinkRequest{ArtifactType: deck, Source: source("none")}, codes.NotFound, "no deckUrl found"},
+		{"a deck that is gone", &service.CreateDownloadLinkRequest{ArtifactType: deck, Source: source("gone")}, codes.NotFound, "object not found"},
+		{
+			"for too long", &service.CreateDownloadLinkRequest{ArtifactType: deck, Source: source("n0"), ExpiresIn: durationpb.New(48 * time.Hour)},
+			codes.InvalidArgument, "exceeds max allowed",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			link, err := h.proxy.CreateDownloadLink(t.Context(), test.request)
+			wantError(t, err, test.code, test.part)
+			if err != nil {
+				return
+			}
+			urls := link.GetPreSignedUrls().GetSignedUrl()
+			if len(urls) != 1 {
+				t.Fatalf("got %v", link)
+			}
+			answer, err := http.Get(urls[0])
+			must(t, err)
+			defer answer.Body.Close()
+			page, err := io.ReadAll(answer.Body)
+			must(t, err)
+			if string(page) != "<html>" {
+				t.Errorf("got %q", page)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -95,7 +96,9 @@ func TestEventsOfANodeAndItsTask(t *testing.T) {
 	_, err := h.admin.CreateTaskEvent(t.Context(), taskEvent(node, core.TaskExecution_QUEUED, 0))
 	wantError(t, err, codes.NotFound, "node execution")
 	for _, phase := range []core.NodeExecution_Phase{core.NodeExecution_QUEUED, core.NodeExecution_RUNNING} {
-		_, err := h.admin.CreateNodeEvent(t.Context(), nodeEvent(node, phase))
+		said := nodeEvent(node, phase)
+		said.Event.InputValue = &event.NodeExecutionEvent_InputData{InputData: literals("x", integer(1))}
+		_, err := h.admin.CreateNodeEvent(t.Context(), said)
 		must(t, err)
 		_, err = h.admin.CreateNodeEvent(t.Context(), nodeEvent(node, phase))
 		wantError(t, err, codes.AlreadyExists, "already recorded")
@@ -143,7 +146,7 @@ func TestEventsOfANodeAndItsTask(t *testing.T) {
 		t.Errorf("closure: %v", closure)
 	}
 	for url, want := range map[string]int64{
-		nodeURL(node) + "/o": 2, nodeURL(node) + "/0/o": 2, nodeURL(node) + "/0/i/x": 1, nodeURL(node) + "/o/o0": 2,
+		nodeURL(node) + "/o": 2, nodeURL(node) + "/0/o": 2, nodeURL(node) + "/0/i/x": 1, nodeURL(node) + "/o/o0": 2, nodeURL(node) + "/i/x": 1,
 	} {
 		answer, err := h.proxy.GetData(t.Context(), &service.GetDataRequest{FlyteUrl: url})
 		must(t, err)
@@ -188,6 +191,15 @@ func TestNodesOfNodes(t *testing.T) {
 	if data.GetDynamicWorkflow().GetId().GetName() != "made" || data.GetDynamicWorkflow().GetDynamicJobSpecUri() != "s3://f" {
 		t.Errorf("dynamic: %v", data.GetDynamicWorkflow())
 	}
+	for of, code := range map[*core.NodeExecutionIdentifier]codes.Code{
+		node: codes.OK, inner.GetEvent().GetId(): codes.NotFound, {ExecutionId: id, NodeId: "none"}: codes.NotFound,
+	} {
+		answer, err := h.admin.GetDynamicNodeWorkflow(t.Context(), &admin.GetDynamicNodeWorkflowRequest{Id: of})
+		wantError(t, err, code, "")
+		if name := answer.GetCompiledWorkflow().GetPrimary().GetTemplate().GetId().GetName(); err == nil && name != "made" {
+			t.Errorf("dynamic workflow: %s", name)
+		}
+	}
 	found, err := h.admin.GetNodeExecution(t.Context(), &admin.NodeExecutionGetRequest{Id: node})
 	must(t, err)
 	if !found.GetMetadata().GetIsParentNode() || !found.GetMetadata().GetIsDynamic() {
@@ -216,5 +228,30 @@ func TestLogsAndPartsOfATaskAreMerged(t *testing.T) {
 		if len(got) != len(want) || got[i] != want[i] {
 			t.Fatalf("got %v, want %v", got, want)
 		}
+	}
+}
+
+func TestOutputsOfAnEventMayBeOnlySoLarge(t *testing.T) {
+	h := start(t)
+	id, node := h.launched()
+	_, err := h.admin.CreateNodeEvent(t.Context(), nodeEvent(node, core.NodeExecution_RUNNING))
+	must(t, err)
+	for _, test := range []struct {
+		length int
+		code   codes.Code
+		part   string
+	}{
+		{maxOutputBytes, codes.ResourceExhausted, "Output data size exceeds platform configured threshold"},
+		{maxOutputBytes - 100, codes.OK, ""},
+	} {
+		outputs := literals("o0", text(strings.Repeat("x", test.length)))
+		task := taskEvent(node, core.TaskExecution_SUCCEEDED, 0)
+		task.Event.OutputResult = &event.TaskExecutionEvent_OutputData{OutputData: outputs}
+		_, err := h.admin.CreateTaskEvent(t.Context(), task)
+		wantError(t, err, test.code, test.part)
+		all := workflowEvent(id, core.WorkflowExecution_SUCCEEDED)
+		all.Event.OutputResult = &event.WorkflowExecutionEvent_OutputData{OutputData: outputs}
+		_, err = h.admin.CreateWorkflowEvent(t.Context(), all)
+		wantError(t, err, test.code, test.part)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/flyteorg/flyte/flyteidl/gen/pb-go/flyteidl/admin"
 	"github.com/flyteorg/flyte/flyteidl/gen/pb-go/flyteidl/core"
@@ -256,6 +257,46 @@ func TestInputsOfAnExecution(t *testing.T) {
 			if got != test.want || stored != test.want {
 				t.Errorf("got %d, stored %d, want %d", got, stored, test.want)
 			}
+		})
+	}
+}
+
+func datetime(at *timestamppb.Timestamp) *core.Literal {
+	return &core.Literal{Value: &core.Literal_Scalar{Scalar: &core.Scalar{Value: &core.Scalar_Primitive{
+		Primitive: &core.Primitive{Value: &core.Primitive_Datetime{Datetime: at}},
+	}}}}
+}
+
+func TestDatetimes(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		at   *timestamppb.Timestamp
+		part string
+	}{
+		{"the last that there is", &timestamppb.Timestamp{Seconds: 253402300799, Nanos: 999999999}, ""},
+		{"the year 10000", &timestamppb.Timestamp{Seconds: 253402300800}, "after 9999-12-31"},
+		{"before the year 1", &timestamppb.Timestamp{Seconds: -62135596801}, "before 0001-01-01"},
+		{"too many nanoseconds", &timestamppb.Timestamp{Nanos: 1000000000}, "out-of-range nanos"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			code := codes.OK
+			if test.part != "" {
+				code = codes.InvalidArgument
+			}
+			given := datetime(test.at)
+			kind := &core.LiteralType{Type: &core.LiteralType_Simple{Simple: core.SimpleType_DATETIME}}
+			byDefault := &core.ParameterMap{Parameters: map[string]*core.Parameter{
+				"x": {Var: &core.Variable{Type: kind}, Behavior: &core.Parameter_Default{Default: given}},
+			}}
+			wantError(t, validateParameters(byDefault, "default_inputs"), code, test.part)
+
+			h := start(t)
+			when := taskSpec("when", func(task *core.TaskTemplate) { task.Interface.Inputs.Variables["x"].Type = kind })
+			must(t, h.createTask(when))
+			launched := request(taskID("when"))
+			launched.Inputs = literals("x", given)
+			_, err := h.admin.CreateExecution(t.Context(), launched)
+			wantError(t, err, code, test.part)
 		})
 	}
 }
