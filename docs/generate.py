@@ -19,7 +19,9 @@ from pydantic import BaseModel
 from kubetailor.registry import Container, Pod, TaskContext, Workload, hookspecs
 from kubetailor.registry.accelerators import Accelerator, Catalogue
 from kubetailor.registry.describe import description_of, parameters_of, type_text
-from kubetailor.registry.model import ConfigModel
+from kubetailor.registry.model import ConfigModel, OverrideModel
+from kubetailor.registry.never import DEFAULT_USES, NEVER
+from kubetailor.registry.overrides import LIMITS, MAX_STEPS, OVERRIDE
 from kubetailor.registry.plugins import Plugins
 from kubetailor.registry.selectors import WHEN_FIELDS
 from kubetailor.registry.transformer import Transformer
@@ -119,6 +121,8 @@ def transformer_section(transformer: Transformer) -> str:
         traits.append(" As a default it is kept whole or not at all.")
     if transformer.options.replicas:
         traits.append(" It reaches the replicas in a Flyte task's `custom` too.")
+    if transformer.options.task_templates:
+        traits.append(" It is about Flyte's task templates alone, in `serialize` and `launch`.")
     per = "pod" if transformer.receiver in ("pod", "pod_spec") else "object"
     return (
         f"\n## {transformer.name}\n\n{literals(description_of(transformer))}\n\n"
@@ -245,6 +249,59 @@ def config() -> str:
     )
 
 
+def override() -> str:
+    never: dict[str, list[str]] = {}
+    for (use, parameter), rows in NEVER.items():
+        for row in rows:
+            globs = ", ".join(code(glob or '""') for glob in row.globs)
+            way = "nothing allows it" if not row.lifted_by else ", ".join(sorted(row.lifted_by))
+            never[f"{use}.{parameter}: {row.what}"] = [globs, way]
+    return (
+        "# Overrides\n\n"
+        "An override is a chain for one execution. It travels as the annotation "
+        f"`{OVERRIDE}` of the execution, in YAML or JSON, and `--set` and `--on` of a command say "
+        f"the same in one line. At most {LIMITS.bytes // 1024} KiB, {MAX_STEPS} steps, "
+        f"{LIMITS.depth} levels; no aliases.\n\n"
+        "A step that is for no task of the execution, or changes nothing, is refused; `optional: "
+        "true` allows it. A step that has no place on a task that it is for is an error, where a "
+        "step of a chain would warn.\n"
+        + "".join(map(model_section, models_below(OverrideModel)))
+        + "\n`when` is that of a [step of a chain](config.md#when).\n\n"
+        "## In one line\n\n"
+        + table(
+            ("word", "meaning"),
+            (
+                (
+                    "`--set STEP.PARAM=VALUE`",
+                    "A parameter of a step. STEP is the longest name of a transformer that it "
+                    "begins with, PARAM the next word, VALUE is YAML. The words for one "
+                    "transformer make one step.",
+                ),
+                (
+                    "`--set STEP.PARAM.KEY=VALUE`",
+                    "One entry of a parameter that is a map. Where the map holds scalars, all that "
+                    "is left is one key: `resources.limits.nvidia.com/gpu=4`, "
+                    "`labels.set.example.com/team=a`.",
+                ),
+                (
+                    "`--on KEY=GLOB`",
+                    "A field of `when`; of `labels`, `annotations` and `inputs` with the name: "
+                    "`--on labels.team=a*`. All of them hold, for every `--set`.",
+                ),
+            ),
+        )
+        + "\n## What may be overridden\n\n"
+        "What the config's [`overridable`](config.md#overridable) allows; without it, "
+        + ", ".join(map(code, sorted(DEFAULT_USES)))
+        + ". What an entry of `overridable` does not say in so many words stays as this table has "
+        "it:\n\n"
+        + table(
+            ("never", "as", "unless its `allow` has"),
+            ((what, *row) for what, row in never.items()),
+        )
+    )
+
+
 def models_below(model: type[BaseModel]) -> list[type[BaseModel]]:
     """A model and those that its fields name, in the order of a reader."""
     found = [model]
@@ -355,7 +412,15 @@ def verbs() -> str:
 HIDDEN = {
     Pod: {"move", "peek", "serving", "where"},
     Container: set[str](),
-    Workload: {"commit", "metadata", "metadata_at", "note_write", "reset"},
+    Workload: {
+        "commit",
+        "forget_pods",
+        "metadata",
+        "metadata_at",
+        "note_write",
+        "release",
+        "reset",
+    },
 }
 """What hosts and the chain use, and transformers do not."""
 
@@ -416,6 +481,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "config.md": config,
     "hooks.md": hooks,
     "kinds.md": kinds,
+    "override.md": override,
     "transformers.md": transformers,
     "verbs.md": verbs,
 }

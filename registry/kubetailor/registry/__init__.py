@@ -5,9 +5,16 @@ from __future__ import annotations
 from kubetailor.registry.accelerators import Accelerator, Catalogue
 from kubetailor.registry.chain import Chain
 from kubetailor.registry.context import UNKNOWN, Phase, TaskContext
-from kubetailor.registry.errors import ConfigError, DeferError, PluginError, StepError
+from kubetailor.registry.errors import (
+    ConfigError,
+    DeferError,
+    OverrideError,
+    PluginError,
+    StepError,
+)
 from kubetailor.registry.explain import Change
 from kubetailor.registry.hookspecs import hookimpl
+from kubetailor.registry.overrides import Override
 from kubetailor.registry.result import Result, Warned
 from kubetailor.registry.selection import Selection
 from kubetailor.registry.step import Step
@@ -38,6 +45,8 @@ __all__ = [
     "InvalidObjectError",
     "Kind",
     "KubetailorError",
+    "Override",
+    "OverrideError",
     "Phase",
     "PluginError",
     "Pod",

@@ -5,29 +5,31 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 from kubetailor.registry.accelerators import AcceleratorError, Catalogue, FlyteSettings
+from kubetailor.registry.allowing import compile_overridable
 from kubetailor.registry.chain import Chain
 from kubetailor.registry.config import DEFAULT_CHAIN, Config, Selected
 from kubetailor.registry.context import Phase
 from kubetailor.registry.digest import chain_digest
 from kubetailor.registry.errors import ConfigError, PluginError
 from kubetailor.registry.model import ChainModel, ConfigModel, StepModel
-from kubetailor.registry.parameters import ParameterError, read_parameters
+from kubetailor.registry.overridable import Overridable, Rule
+from kubetailor.registry.override_compiler import OverrideCompiler
 from kubetailor.registry.plugins import Plugins
 from kubetailor.registry.reading import read_model
-from kubetailor.registry.selectors import (
-    UNKNOWN_AT_ADMIT,
-    Selector,
-    SelectorError,
-    compile_selector,
-)
+from kubetailor.registry.selectors import compile_selector
 from kubetailor.registry.source import Source
-from kubetailor.registry.step import LAYERS, Layer, Step
+from kubetailor.registry.step import Step
+from kubetailor.registry.steps import StepCompiler
 from kubetailor.workloads import KubetailorError, nearest
 
 __all__ = ["Compiler"]
+
+_List: TypeAlias = Literal["defaults", "steps", "enforce"]
+_LISTS: tuple[_List, ...] = get_args(_List)
+"""The lists of a chain, in the order in which they run."""
 
 _WRITERS: Mapping[str, frozenset[str]] = {
     "labels": frozenset({"labels"}),
@@ -48,7 +50,7 @@ class Compiler:
     def __init__(self, source: Source, directory: Path, entry_points: bool) -> None:
         self.source: Source = source
         self.faults: list[KubetailorError] = []
-        self.model: ConfigModel = read_model(source)
+        self.model: ConfigModel = read_model(ConfigModel, source.data, source.mark)
         self.plugins: Plugins = Plugins.load(
             self.model.plugins or (),
             blocked=self.model.block_plugins or (),
@@ -63,6 +65,7 @@ class Compiler:
         self.catalogue: Catalogue = Catalogue(
             {**self.plugins.accelerators, **(self.model.accelerators or {})}, flyte
         )
+        self.steps: StepCompiler = StepCompiler(self.plugins, self.catalogue, source.mark)
         self.phases: tuple[Phase, ...] = tuple(self.model.phases or ("serialize",))
         self.advice: list[str] = []
 
@@ -94,6 +97,7 @@ class Compiler:
             self.plugins,
             self.catalogue,
             self.phases,
+            OverrideCompiler(self.plugins, self.catalogue, self._overridable()),
             tuple(self.advice),
         )
 
@@ -109,7 +113,7 @@ class Compiler:
 
     def _chain(self, name: str, written: Mapping[str, ChainModel]) -> Chain:
         ancestry = self._ancestry(name, written)
-        steps = [step for layer in LAYERS for step in self._layer(layer, ancestry, written)]
+        steps = [step for layer in _LISTS for step in self._layer(layer, ancestry, written)]
         chain = Chain(
             name,
             tuple(steps),
@@ -140,7 +144,7 @@ class Compiler:
         return found
 
     def _layer(
-        self, layer: Layer, ancestry: list[str], written: Mapping[str, ChainModel]
+        self, layer: _List, ancestry: list[str], written: Mapping[str, ChainModel]
     ) -> list[Step]:
         """The steps of a layer: the parents' first; one of the same name takes their place."""
         merged: list[tuple[StepModel, tuple[str | int, ...]]] = []
@@ -158,7 +162,7 @@ class Compiler:
             if step.use and step.use.partition(".")[0] in self.broken:
                 continue  # the fault is the plugin's
             with self._collect():
-                steps.append(self._step(step, layer, place))
+                steps.append(self.steps.step(step, layer, place))
         return steps
 
     def _merge(
@@ -184,42 +188,6 @@ class Compiler:
             merged.append((step, path))
         else:
             merged[place] = (step, path)
-
-    def _step(self, step: StepModel, layer: Layer, path: tuple[str | int, ...]) -> Step:
-        assert step.use is not None
-        transformers = self.plugins.transformers
-        transformer = transformers.get(step.use)
-        if transformer is None:
-            listing = "kubetailor transformers"
-            near = nearest(step.use, transformers, what="known transformers", listing=listing)
-            raise self._error(f"no transformer {step.use!r}; {near}", (*path, "use"))
-        try:
-            arguments = read_parameters(transformer, step.with_, self.catalogue)
-        except ParameterError as error:
-            raise self._error(str(error), (*path, "with", *error.path)) from None
-        when = self._selector(step.when, (*path, "when"))
-        if layer == "enforce" and (late := when.fields & UNKNOWN_AT_ADMIT):
-            raise self._error(
-                f"`when` of a step of enforce reads {', '.join(sorted(late))}, which the last "
-                "phase cannot know: the step might never run",
-                (*path, "when"),
-            )
-        return Step(
-            step.name or step.use,
-            layer,
-            transformer,
-            arguments,
-            when,
-            step.optional,
-            self.source.mark((*path, "use")),
-            step.with_ or {},
-        )
-
-    def _selector(self, when: Any, path: tuple[str | int, ...]) -> Selector:
-        try:
-            return compile_selector(when)
-        except SelectorError as error:
-            raise self._error(f"when: {error}", (*path, *error.path)) from None
 
     def _select(self, chains: Mapping[str, ChainModel]) -> Iterator[Selected]:
         rules = self.model.select
@@ -249,7 +217,19 @@ class Compiler:
                         f"no chain {rule.chain!r}; {nearest(rule.chain, chains, what='chains')}",
                         (*path, "chain"),
                     )
-                yield Selected(self._selector(rule.when, (*path, "when")), rule.chain)
+                yield Selected(self.steps.selector(rule.when, (*path, "when")), rule.chain)
+
+    def _overridable(self) -> Overridable:
+        written = self.model.overridable
+        if written is None:
+            return Overridable()
+        rules: list[Rule] = []
+        for index, entry in enumerate(written):
+            if entry.use.partition(".")[0] in self.broken:
+                continue  # the fault is the plugin's
+            with self._collect():
+                rules.append(compile_overridable(entry, ("overridable", index), self.steps))
+        return Overridable(tuple(rules), self.source.mark(("overridable",)))
 
     # advice --------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from kubetailor.registry.chain import Chain
 from kubetailor.registry.context import Phase, TaskContext
 from kubetailor.registry.digest import sha256
 from kubetailor.registry.errors import ConfigError, DeferError
+from kubetailor.registry.override_compiler import OverrideCompiler
 from kubetailor.registry.plugins import Plugins
 from kubetailor.registry.selectors import Seen, Selector
 from kubetailor.workloads import nearest
@@ -39,6 +41,7 @@ class Config:
         plugins: the plugins that it loaded.
         catalogue: the accelerators.
         phases: the phases that are installed here.
+        overrides: what compiles an override by this config, and says what it may do.
         advice: what `kubetailor check` should say, though it is no error.
     """
 
@@ -48,6 +51,7 @@ class Config:
     plugins: Plugins
     catalogue: Catalogue
     phases: tuple[Phase, ...]
+    overrides: OverrideCompiler
     advice: tuple[str, ...]
 
     def chain(self, name: str) -> Chain:
@@ -76,6 +80,12 @@ class Config:
             if holds:
                 return None if rule.chain is None else self.chains[rule.chain]
         return None
+
+    @functools.cached_property
+    def no_chain(self) -> Chain:
+        """What stands for a chain where none is selected."""
+        validators = tuple(self.plugins.hook_calls("validate"))
+        return Chain("", (), phases=self.phases, catalogue=self.catalogue, validators=validators)
 
     @property
     def digest(self) -> str:

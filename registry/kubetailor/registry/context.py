@@ -76,7 +76,7 @@ class TaskContext:
         node: the id of the node.
         execution: the id of the execution.
         attempt: the attempt, from 0.
-        inputs: the inputs of the task, by name.
+        inputs: the inputs, by name: the workflow's, and over them what is bound to the task itself.
         namespace: the Kubernetes namespace.
     """
 

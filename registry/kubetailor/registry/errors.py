@@ -7,18 +7,18 @@ from typing import NamedTuple
 
 from kubetailor.workloads import KubetailorError
 
-__all__ = ["ConfigError", "DeferError", "Mark", "PluginError", "StepError"]
+__all__ = ["ConfigError", "DeferError", "Mark", "OverrideError", "PluginError", "StepError"]
 
 
 class Mark(NamedTuple):
-    """A place in a file, from 1."""
+    """A place in a file, from 1; without a line, what has no lines, as a word of a command."""
 
     file: str
-    line: int
-    column: int
+    line: int = 0
+    column: int = 0
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
 
 
 class ConfigError(KubetailorError):
@@ -31,6 +31,17 @@ class ConfigError(KubetailorError):
     def __init__(self, message: str, mark: Mark | None = None) -> None:
         super().__init__(f"{mark}: {message}" if mark else message)
         self.mark: Mark | None = mark
+
+
+class OverrideError(ConfigError):
+    """An override that cannot be used, or may not be."""
+
+    @classmethod
+    def of(cls, error: ConfigError) -> OverrideError:
+        """A fault that was found as a config's are."""
+        found = cls(str(error))
+        found.mark = error.mark
+        return found
 
 
 class PluginError(KubetailorError):

@@ -24,7 +24,7 @@ class Change(NamedTuple):
         old: the value before, None for an addition.
         new: the value after, None for a removal.
         step: the step's name.
-        layer: ``defaults``, ``steps`` or ``enforce``.
+        layer: ``defaults``, ``steps``, ``override`` or ``enforce``.
         transformer: the transformer's name.
         plugin: its plugin.
         place: ``file:line:column`` of the step, or ``""``.

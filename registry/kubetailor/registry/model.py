@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from kubetailor.registry.accelerators import FlyteSettings
 from kubetailor.registry.context import Phase
 from kubetailor.registry.parameters import Text
-from kubetailor.registry.source import read_core
 
 __all__ = [
+    "AllowModel",
     "ChainModel",
     "ConfigModel",
     "FlyteModel",
     "OverridableModel",
+    "OverrideModel",
+    "OverrideStepModel",
     "Part",
     "SelectModel",
     "StepModel",
 ]
-
-_Open = Annotated[dict[str, Any], BeforeValidator(read_core)]
 
 
 class Part(BaseModel):
@@ -81,14 +81,44 @@ class FlyteModel(Part):
     )
 
 
-class OverridableModel(Part):
-    """What one execution may override."""
+class AllowModel(Part):
+    """What the value of a parameter may be: all that is said must hold.
 
-    use: Text
-    when: dict[str, Any] | None = None
-    allow: _Open | None = Field(
+    Of a map each value is meant, of a list each entry.
+    """
+
+    in_: list[Any] | None = Field(None, alias="in", min_length=1, description="One of these.")
+    min: Any = Field(
         None,
-        description="Parameter -> `{in: [...]}`, `{min, max}`, `{pattern}` or `{keys: [globs]}`.",
+        description="At least this; quantities compare by value. For a map it may be a map: key -> "
+        "the least.",
+    )
+    max: Any = Field(None, description="At most this, as `min`.")
+    pattern: Text | None = Field(
+        None, description="A regular expression that matches the whole text."
+    )
+    keys: list[Text] | None = Field(
+        None,
+        min_length=1,
+        description="Globs, one of which matches each key of a map, each entry of a list of texts, "
+        "and the `key` of each entry of a list of maps. Where it is given, what is never "
+        "overridable by default may be; what is under `kubetailor.dev` may not.",
+    )
+
+
+class OverridableModel(Part):
+    """What one execution may override; of several entries one must allow a step."""
+
+    use: Text = Field(description="The transformer.")
+    when: dict[str, Any] | None = Field(
+        None,
+        description="Where the entry applies; it sees the object as `defaults` and `steps` left "
+        "it; by `role`, every pod that the step changes. What a phase cannot know does not match.",
+    )
+    allow: dict[str, AllowModel | None] | None = Field(
+        None,
+        description="The parameters that may be given, and their values; null for any. Without "
+        "`allow`, all of them.",
     )
 
 
@@ -118,3 +148,31 @@ class ConfigModel(Part):
         "the chain `default`.",
     )
     overridable: list[OverridableModel] | None = None
+
+
+class OverrideStepModel(Part):
+    """One step of an override; it can drop none."""
+
+    use: Text = Field(description="The transformer: `plugin.function`, or bare for a built-in.")
+    name: Text | None = Field(
+        None, description="A name for the step, for messages; by default the transformer's."
+    )
+    with_: dict[str, Any] | None = Field(
+        None, alias="with", description="The transformer's parameters."
+    )
+    when: dict[str, Any] | None = Field(
+        None, description="Which tasks it is for; without it, all of the execution."
+    )
+    optional: bool = Field(
+        False,
+        description="The step may match no task, and find nothing to change or no place for it.",
+    )
+
+
+class OverrideModel(Part):
+    """An override: a chain for one execution."""
+
+    steps: list[OverrideStepModel] = Field(
+        min_length=1,
+        description="They run in their order, after the chain's `steps` and before its `enforce`.",
+    )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from dataclasses import is_dataclass
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError, with_config
 from pydantic.errors import PydanticUserError
@@ -10,10 +12,15 @@ from typing_extensions import NotRequired, Required, TypedDict
 
 from kubetailor.registry.scalars import scalar_validator
 from kubetailor.registry.source import Plain, text
-from kubetailor.registry.transformer import Transformer, TransformerError
+from kubetailor.registry.transformer import (
+    Transformer,
+    TransformerError,
+    is_union,
+    unwrapped,
+)
 from kubetailor.workloads import nearest
 
-__all__ = ["ParameterError", "Text", "adapter_of", "json_schema", "read_parameters"]
+__all__ = ["ParameterError", "Text", "adapter_of", "json_schema", "read_parameters", "read_value"]
 
 Text = Annotated[str, AfterValidator(text)]
 
@@ -76,13 +83,55 @@ def read_parameters(transformer: Transformer, given: Any, context: Any = None) -
     return dict(found)
 
 
-def _parameter_error(transformer: Transformer, error: ValidationError) -> ParameterError:
+def read_value(transformer: Transformer, parameter: str, given: Any, context: Any = None) -> Any:
+    """What a scalar parameter, or a value in a map or list of one, would be.
+
+    Where the parameter's type is no scalar, the value stays what was written.
+
+    Args:
+        transformer: whose parameter it is.
+        parameter: its name.
+        given: the value, from YAML or from Python.
+        context: what validators may look things up in.
+
+    Raises:
+        ParameterError: the type does not take it.
+    """
+    annotation = transformer.annotations[parameter]
+    if given is None or not _is_scalar(annotation):
+        return text(given)
+    adapter: TypeAdapter[Any] = TypeAdapter(annotation)
+    adapter.validator = scalar_validator(adapter.core_schema)
+    try:
+        return adapter.validate_python(given, context=context)
+    except ValidationError as error:
+        raise _parameter_error(transformer, error, (parameter,)) from None
+
+
+def _is_scalar(annotation: Any) -> bool:
+    """Whether values of a type hold no others."""
+    annotation = unwrapped(annotation)
+    if is_union(annotation):
+        return all(_is_scalar(part) for part in get_args(annotation))
+    kind = get_origin(annotation) or annotation
+    if kind is Literal:
+        return True
+    holds = (Mapping, list, tuple, set, frozenset)
+    return isinstance(kind, type) and not (
+        issubclass(kind, holds) or is_dataclass(kind) or hasattr(kind, "model_fields")
+    )
+
+
+def _parameter_error(
+    transformer: Transformer, error: ValidationError, above: tuple[str | int, ...] = ()
+) -> ParameterError:
     faults = error.errors(include_url=False)
     first = faults[0]
     # Steps into a union's members are pydantic's, not the user's.
     path = tuple(
         key for key in first["loc"] if not (isinstance(key, str) and key.startswith("function-"))
     )
+    path = (*above, *path)
     name = ".".join(map(str, path))
     known = list(transformer.annotations)
     if first["type"] == "extra_forbidden" and len(path) == 1:

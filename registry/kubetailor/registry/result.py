@@ -39,7 +39,9 @@ class Result:
         until: the phase that is waited for, or None.
         unknown: the field that could not be known, or None.
         undecided: how many conditions could not be decided even in the last phase.
+        inapplicable: how many steps are about task templates alone, which this object is not.
         roots: each step that changed something, and the version after it.
+        matched: the names of the steps of an override that applied.
     """
 
     before: JsonMap
@@ -50,7 +52,9 @@ class Result:
     until: Phase | None = None
     unknown: str | None = None
     undecided: int = 0
+    inapplicable: int = 0
     roots: list[tuple[Step, JsonMap]] = field(default_factory=list)
+    matched: tuple[str, ...] = ()
 
     @property
     def changed(self) -> bool:

@@ -73,6 +73,9 @@ class Run:
     def _step(self, index: int, step: Step, before: JsonMap) -> JsonMap:
         """Run a step; returns the version after it."""
         workload = self.workload
+        if not self._is_applicable(step):
+            self.result.inapplicable += step.when.of_workload(self.task, workload) is not False
+            return before
         if not step.when.per_pod:
             holds = step.when.test(self.view)
             if not holds and not self._decided(step, holds):
@@ -97,6 +100,9 @@ class Run:
         if workload.notes:
             self._take_notes(step)
         return after
+
+    def _is_applicable(self, step: Step) -> bool:
+        return self.workload.is_task_template or not step.transformer.options.task_templates
 
     def _decided(self, step: Step, holds: bool | None) -> bool:
         if holds is None:
@@ -153,6 +159,7 @@ class Run:
         pods = self._picked(step)
         if not pods and step.when.per_pod:
             self._nothing_matched(step)
+            return before
         arguments = self._arguments(step, ())
         after = before
         for index in pods:
@@ -251,7 +258,7 @@ class Run:
                 raise error
             self.result.undecided += 1
             return
-        lenient = step.layer != "enforce" and not self.chain.strict
+        lenient = step.layer in ("defaults", "steps") and not self.chain.strict
         if step.layer == "defaults" and isinstance(error, ConflictError):
             return  # the author has set it
         if isinstance(error, CannotChangeError) and (step.optional or lenient):
@@ -276,8 +283,11 @@ class Run:
         )
 
     def _nothing_matched(self, step: Step) -> None:
-        """A role that is not there: in `enforce` and under `strict` that is an error."""
-        if step.optional or not self._role_missing(step):
+        """A role that is not there: in `enforce` and under `strict` that is an error.
+
+        Whether a step of an override is for any task is judged over the whole execution.
+        """
+        if step.optional or step.layer == "override" or not self._role_missing(step):
             return
         roles = sorted({role for pod in self.workload.pods() for role in pod.roles})
         text = f"no pod has the role that `when` names; roles present: {', '.join(roles) or 'none'}"
@@ -314,6 +324,24 @@ class Run:
         result.deferred = tuple(later.name for later in chain.steps[index:])
         result.until = until
         result.unknown = unknown
+        if until == PHASES[-1] and self.workload.is_task_template:
+            self._say_lost(chain.steps[index:], unknown)
+
+    def _say_lost(self, steps: Iterable[Step], unknown: str) -> None:
+        """What is about task templates alone is lost where it waits for the last phase."""
+        for step in steps:
+            if step.optional or not step.transformer.options.task_templates:
+                continue
+            if step.when.of_workload(self.task, self.workload) is False:
+                continue
+            text = (
+                f"it is about task templates, of which the phase {PHASES[-1]} sees none, and would "
+                f"wait for that, as {unknown} is not known yet; list `launch` in `phases`, or "
+                "write it before the steps that wait"
+            )
+            if step.layer not in ("defaults", "steps") or self.chain.strict:
+                raise self._error(step, CannotChangeError(text))
+            self.result.warnings.append(Warned(text, step.name, ""))
 
     # the result --------------------------------------------------------------------------------
 

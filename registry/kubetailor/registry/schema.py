@@ -14,7 +14,8 @@ from typing import Any
 from kubetailor.registry.accelerators import ACCELERATOR_FORMAT, Accelerator, Catalogue
 from kubetailor.registry.context import PHASES
 from kubetailor.registry.describe import description_of, parameters_of
-from kubetailor.registry.model import ConfigModel
+from kubetailor.registry.model import ConfigModel, OverrideModel
+from kubetailor.registry.overrides import MAX_STEPS
 from kubetailor.registry.parameters import json_schema
 from kubetailor.registry.plugins import Plugins
 from kubetailor.registry.selectors import MAP_FIELDS, OBJECT_FIELDS, POD_FIELDS, TASK_FIELDS
@@ -22,7 +23,7 @@ from kubetailor.registry.source import Plain, read_core
 from kubetailor.registry.transformer import Transformer
 from kubetailor.workloads import InvalidObjectError, check_json
 
-__all__ = ["ACCELERATOR_FORMAT", "config_schema"]
+__all__ = ["ACCELERATOR_FORMAT", "config_schema", "override_schema"]
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _SCALAR: dict[str, Any] = {"type": ["string", "number", "boolean"]}
@@ -44,6 +45,43 @@ def config_schema(plugins: Plugins, catalogue: Catalogue) -> dict[str, Any]:
     """
     schema = ConfigModel.model_json_schema()
     definitions = schema["$defs"]
+    transformers = _define(definitions, plugins, ("StepModel", "SelectModel", "OverridableModel"))
+    definitions["accelerator"] = _accelerator_schema(catalogue)
+    uses = _uses(transformers)
+    step = definitions["StepModel"]
+    step["properties"]["use"] |= {"anyOf": [*uses, {"type": "null"}]}
+    step["allOf"] = [*_conditions(transformers), _DROPS]
+    entry = definitions["OverridableModel"]
+    entry["properties"]["use"] |= {"anyOf": uses}
+    entry["allOf"] = list(_allow_conditions(transformers))
+    entries: dict[str, Any] = {"additionalProperties": {"$ref": "#/$defs/accelerator"}}
+    _or_null(schema, "accelerators", {"type": "object", **entries})
+    rewritten = _rewritten(schema, sorted(catalogue))
+    return {"$schema": _DIALECT, "title": "kubetailor.yaml", **rewritten}
+
+
+def override_schema(plugins: Plugins, catalogue: Catalogue) -> dict[str, Any]:
+    """The JSON Schema of an override.
+
+    Args:
+        plugins: the plugins, whose transformers `use` may name.
+        catalogue: the accelerators.
+    """
+    schema = OverrideModel.model_json_schema()
+    schema["properties"]["steps"]["maxItems"] = MAX_STEPS
+    definitions = schema["$defs"]
+    transformers = _define(definitions, plugins, ("OverrideStepModel",))
+    step = definitions["OverrideStepModel"]
+    step["properties"]["use"] |= {"anyOf": _uses(transformers)}
+    step["allOf"] = list(_conditions(transformers))
+    rewritten = _rewritten(schema, sorted(catalogue))
+    return {"$schema": _DIALECT, "title": "an override of kubetailor", **rewritten}
+
+
+def _define(
+    definitions: dict[str, Any], plugins: Plugins, models: Iterable[str]
+) -> list[Transformer]:
+    """Define what steps may say; returns the transformers that they may name."""
     transformers = [plugins.transformers[name] for name in sorted(plugins.transformers)]
     for transformer in transformers:
         own = _with_schema(transformer)
@@ -52,18 +90,15 @@ def config_schema(plugins: Plugins, catalogue: Catalogue) -> dict[str, Any]:
             definitions[f"{transformer.name}.{name}"] = part
         definitions[_with_name(transformer)] = own
     definitions["when"] = _when_schema()
-    definitions["accelerator"] = _accelerator_schema(catalogue)
-    for model in ("StepModel", "SelectModel", "OverridableModel"):
+    inputs = {"anyOf": [*_GLOBS["anyOf"], {"$ref": "#/$defs/inputs"}]}
+    definitions["inputs"] = {**_GLOBS_BY_NAME, "additionalProperties": inputs}
+    for model in models:
         _or_null(definitions[model], "when", {"$ref": "#/$defs/when"})
-    uses = [{"const": t.name, "description": t.summary} for t in transformers]
-    step = definitions["StepModel"]
-    step["properties"]["use"] |= {"anyOf": [*uses, {"type": "null"}]}
-    step["allOf"] = [*_conditions(transformers), _DROPS]
-    definitions["OverridableModel"]["properties"]["use"] = {"anyOf": uses}
-    entries: dict[str, Any] = {"additionalProperties": {"$ref": "#/$defs/accelerator"}}
-    _or_null(schema, "accelerators", {"type": "object", **entries})
-    rewritten = _rewritten(schema, sorted(catalogue))
-    return {"$schema": _DIALECT, "title": "kubetailor.yaml", **rewritten}
+    return transformers
+
+
+def _uses(transformers: Iterable[Transformer]) -> list[dict[str, Any]]:
+    return [{"const": t.name, "description": t.summary} for t in transformers]
 
 
 # steps -------------------------------------------------------------------------------------------
@@ -85,6 +120,16 @@ def _conditions(transformers: Iterable[Transformer]) -> Iterator[dict[str, Any]]
         yield {
             "if": {"properties": {"use": {"const": transformer.name}}},
             "then": {**then, "properties": {"with": form}},
+        }
+
+
+def _allow_conditions(transformers: Iterable[Transformer]) -> Iterator[dict[str, Any]]:
+    """Which parameters `allow` may name, for each transformer."""
+    for transformer in transformers:
+        names: dict[str, Any] = {"propertyNames": {"enum": list(transformer.annotations)}}
+        yield {
+            "if": {"properties": {"use": {"const": transformer.name}}},
+            "then": {"properties": {"allow": names}},
         }
 
 
@@ -132,6 +177,7 @@ def _when_schema() -> dict[str, Any]:
     properties: dict[str, Any] = {
         **dict.fromkeys((*TASK_FIELDS, *OBJECT_FIELDS, *POD_FIELDS), _GLOBS),
         **dict.fromkeys(MAP_FIELDS, _GLOBS_BY_NAME),
+        "inputs": {"$ref": "#/$defs/inputs"},
         "phase": {"anyOf": [phases, {"type": "array", "items": phases, "minItems": 1}]},
         "any": parts,
         "all": parts,

@@ -22,6 +22,7 @@ __all__ = [
     "ALWAYS",
     "WHEN_FIELDS",
     "Seen",
+    "SeenPod",
     "Selector",
     "SelectorError",
     "View",
@@ -331,18 +332,32 @@ def _matcher(value: Any, path: tuple[str | int, ...]) -> Callable[[Any], bool]:
 
 
 def _map_condition(key: str, value: Any, path: tuple[str | int, ...]) -> Predicate:
+    matches = _map_matcher(key, value, path, nested=key == "inputs")
+    read = _MAP_READERS[key]
+    return lambda view: None if (found := read(view)) is UNKNOWN else matches(found)
+
+
+def _map_matcher(
+    key: str, value: Any, path: tuple[str | int, ...], *, nested: bool
+) -> Callable[[Any], bool]:
+    """A test for some entries of a map; those of a map in it, too, where it may be nested."""
     if not isinstance(value, Mapping) or not value:
         raise SelectorError(f"`{key}` takes a map of names and globs", path)
-    tests = [(name, _matcher(item, (*path, name))) for name, item in value.items()]
-    read = _MAP_READERS[key]
+    tests = [
+        (
+            name,
+            _map_matcher(key, item, (*path, name), nested=True)
+            if nested and isinstance(item, Mapping)
+            else _matcher(item, (*path, name)),
+        )
+        for name, item in value.items()
+    ]
 
-    def test(view: View) -> bool | None:
-        found = read(view)
-        if found is UNKNOWN:
-            return None
-        return all([matches(found.get(name) if found else None) for name, matches in tests])
+    def matches(found: Any) -> bool:
+        entries = found if isinstance(found, Mapping) else {}
+        return all([test(entries.get(name)) for name, test in tests])
 
-    return test
+    return matches
 
 
 _MAP_READERS: Mapping[str, Callable[[View], Any]] = {

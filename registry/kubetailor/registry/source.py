@@ -12,24 +12,41 @@ import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 from kubetailor.registry.errors import ConfigError, Mark
 
-__all__ = ["Plain", "Source", "as_written", "read_core", "text"]
+__all__ = ["Limits", "Plain", "Source", "as_written", "read_core", "text"]
 
 _BaseLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-MAX_BYTES = 1024 * 1024
-MAX_DEPTH = 50
-MAX_NODES = 100_000
+
 
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _INT = re.compile(r"[-+]?[0-9]+")
 _BASED_INT = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+
+
+class Limits(NamedTuple):
+    """How much a file may be.
+
+    Attributes:
+        bytes: its size.
+        depth: how deep it is nested.
+        nodes: how many values it has, aliases expanded.
+        aliases: whether it may have aliases.
+    """
+
+    bytes: int = 1024 * 1024
+    depth: int = 50
+    nodes: int = 100_000
+    aliases: bool = True
+
+
+_LIMITS = Limits()
 
 
 class Plain(str):
@@ -98,19 +115,20 @@ def as_written(value: Any) -> Any:
 class Source:
     """One YAML or JSON file: its data, and the place of each part."""
 
-    def __init__(self, data: bytes, file: str) -> None:
+    def __init__(self, data: bytes, file: str, limits: Limits = _LIMITS) -> None:
         """Parse a file.
 
         Args:
             data: its bytes.
             file: its name, for messages.
+            limits: how much it may be.
 
         Raises:
             ConfigError: it is not UTF-8, not YAML, too large, or has no content.
         """
         self.file: str = file
-        if len(data) > MAX_BYTES:
-            raise ConfigError(f"{file}: {len(data)} bytes, at most {MAX_BYTES}")
+        if len(data) > limits.bytes:
+            raise ConfigError(f"{file}: {len(data)} bytes, at most {limits.bytes}")
         try:
             content = data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -120,7 +138,9 @@ class Source:
                 f"not UTF-8 (byte 0x{data[error.start]:02x})", Mark(file, line, column)
             ) from None
         self._root = self._compose(content)
+        self._limits = limits
         self._nodes = 0
+        self._seen: set[int] = set()
         self.data: Any = self._construct(self._root, 0)
 
     @classmethod
@@ -154,8 +174,13 @@ class Source:
 
     def _construct(self, node: Any, depth: int) -> Any:
         self._nodes += 1
-        if depth > MAX_DEPTH or self._nodes > MAX_NODES:
+        limits = self._limits
+        if depth > limits.depth or self._nodes > limits.nodes:
             raise ConfigError("nested too deep, or too large", self._mark_of(node))
+        if not limits.aliases:
+            if id(node) in self._seen:
+                raise ConfigError("no aliases here: write it out", self._mark_of(node))
+            self._seen.add(id(node))
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node)
         if node.tag not in ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):

@@ -13,9 +13,9 @@ from kubetailor.registry.transformer import Transformer
 
 __all__ = ["LAYERS", "Layer", "Step", "copied"]
 
-Layer: TypeAlias = Literal["defaults", "steps", "enforce"]
-LAYERS: tuple[Layer, ...] = ("defaults", "steps", "enforce")
-"""The three lists of a chain, in the order in which they run."""
+Layer: TypeAlias = Literal["defaults", "steps", "override", "enforce"]
+LAYERS: tuple[Layer, ...] = ("defaults", "steps", "override", "enforce")
+"""The order in which they run; `override` is one execution's, the others are lists of a chain."""
 
 
 @dataclass(frozen=True)

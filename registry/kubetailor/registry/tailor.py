@@ -14,6 +14,7 @@ from kubetailor.registry.context import Phase, TaskContext, parse_task_fields
 from kubetailor.registry.errors import ConfigError, DeferError
 from kubetailor.registry.load import load_config
 from kubetailor.registry.location import config_path
+from kubetailor.registry.overridden import CompiledOverride
 from kubetailor.registry.result import Result
 from kubetailor.registry.selectors import Seen
 from kubetailor.workloads import (
@@ -105,15 +106,28 @@ class Tailor:
         """
         return TaskContext(phase, **{**known, **(self.fields or {})})
 
-    def chain_of(self, task: TaskContext, workload: Seen) -> Chain | None:
+    def chain_of(
+        self, task: TaskContext, workload: Seen, override: CompiledOverride | None = None
+    ) -> Chain | None:
         """The chain of a workload: the forced one, else what `select` says, or None.
+
+        Args:
+            task: what is known of the task.
+            workload: the workload.
+            override: its execution's override, whose steps the chain then has too; where no chain
+                is selected, it has them alone.
 
         Raises:
             DeferError: `select` needs what is not known yet.
         """
-        if self.forced is not None:
-            return self.config.chain(self.forced)
-        return self.config.chain_for(task, workload)
+        chain = (
+            self.config.chain_for(task, workload)
+            if self.forced is None
+            else self.config.chain(self.forced)
+        )
+        if override is None:
+            return chain
+        return (self.config.no_chain if chain is None else chain).overridden(override)
 
     def kind_of(self, obj: JsonMap) -> Kind | None:
         """The row of an object; None if its kind is not known and it holds no pods.
@@ -133,7 +147,13 @@ class Tailor:
         return kind
 
     def tailor(
-        self, obj: JsonMap, phase: Phase, *, kind: Kind | None = None, **known: Any
+        self,
+        obj: JsonMap,
+        phase: Phase,
+        *,
+        kind: Kind | None = None,
+        override: CompiledOverride | None = None,
+        **known: Any,
     ) -> Tailored:
         """Select the chain of an object and run it.
 
@@ -141,6 +161,7 @@ class Tailor:
             obj: the object, JSON data; it is not changed itself.
             phase: the phase.
             kind: its row, if that was looked up already.
+            override: its execution's override.
             known: what is known of the task, as fields of `TaskContext`.
 
         Raises:
@@ -152,18 +173,19 @@ class Tailor:
         if row is None:
             return Tailored(Result(obj, obj), None)
         try:
-            return self._run(obj, row, phase, known)
+            return self._run(obj, row, self.task(phase, **known), override)
         except Exception as error:
             # Nothing checks the form of an object before it is read: that may be why it failed.
             if not isinstance(error.__cause__ or error, KubetailorError):
                 check_form(obj, row)
             raise
 
-    def _run(self, obj: JsonMap, row: Kind, phase: Phase, known: Mapping[str, Any]) -> Tailored:
-        task = self.task(phase, **known)
+    def _run(
+        self, obj: JsonMap, row: Kind, task: TaskContext, override: CompiledOverride | None
+    ) -> Tailored:
         is_child = self.config.plugins.kinds.is_child(obj.get("metadata"))
         try:
-            chain = self.chain_of(task, Workload(obj, row))
+            chain = self.chain_of(task, Workload(obj, row), override)
         except DeferError as unknown:
             return Tailored(self._wait(obj, task, unknown.field), None)
         if chain is None:

@@ -48,18 +48,24 @@ class Options:
         atomic: as a default it is kept whole or not at all.
         replicas: it understands pods of which only image and resources are known, as the
             replicas in a Flyte task's `custom`.
+        task_templates: it is about Flyte's task templates alone.
     """
 
     name: str | None = None
     atomic: bool = False
     replicas: bool = False
+    task_templates: bool = False
 
 
 @overload
 def transformer(function: F, /) -> F: ...
 @overload
 def transformer(
-    *, name: str | None = None, atomic: bool = False, replicas: bool = False
+    *,
+    name: str | None = None,
+    atomic: bool = False,
+    replicas: bool = False,
+    task_templates: bool = False,
 ) -> Callable[[F], F]: ...
 def transformer(
     function: F | None = None,
@@ -68,6 +74,7 @@ def transformer(
     name: str | None = None,
     atomic: bool = False,
     replicas: bool = False,
+    task_templates: bool = False,
 ) -> F | Callable[[F], F]:
     """Mark a function of a plugin module as a transformer.
 
@@ -81,10 +88,12 @@ def transformer(
         name: the name, without the plugin's; by default the function's own.
         atomic: as a default it is kept whole or not at all.
         replicas: it also wants pods of which only image and resources are known.
+        task_templates: it is about Flyte's task templates alone; for all else its step is not
+            applicable, which is counted and not warned of.
     """
 
     def mark(target: F) -> F:
-        setattr(target, _MARKER, Options(name, atomic, replicas))
+        setattr(target, _MARKER, Options(name, atomic, replicas, task_templates))
         return target
 
     return mark if function is None else mark(function)

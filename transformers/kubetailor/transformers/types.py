@@ -18,10 +18,12 @@ from typing_extensions import NotRequired, TypedDict
 from kubetailor.registry import Catalogue
 from kubetailor.registry.accelerators import ACCELERATOR_FORMAT, AcceleratorError
 from kubetailor.workloads import InvalidObjectError
+from kubetailor.workloads.duration import duration_text, parse_duration
 from kubetailor.workloads.quantity import quantity_text
 
 __all__ = [
     "AcceleratorName",
+    "Duration",
     "EnvValue",
     "NodeRequirement",
     "OnObject",
@@ -55,6 +57,22 @@ Quantity = Annotated[str, BeforeValidator(_scalar_text), AfterValidator(_quantit
 
 String = Annotated[str, BeforeValidator(_string)]
 """A string of a map whose values Kubernetes has as strings."""
+
+
+def _duration(value: str) -> str:
+    seconds = parse_duration(f"{value}s" if value.replace(".", "", 1).isdecimal() else value)
+    if seconds is None:
+        raise ValueError(f"{value!r} is not a duration; write 90s, 1h30m, or a number of seconds")
+    if seconds > _LONGEST:
+        raise ValueError(f"{value} is more than FlytePropeller can count, {_LONGEST}s")
+    return duration_text(seconds)
+
+
+_LONGEST = (2**63 - 1) // 10**9 // 2
+"""Twice a task's timeout is a deadline in Go, which counts nanoseconds in 64 bits."""
+
+Duration = Annotated[str, BeforeValidator(_scalar_text), AfterValidator(_duration)]
+"""A duration: ``90s``, ``1h30m``, or a plain number of seconds."""
 
 
 def _accelerator(name: str, info: ValidationInfo) -> str:

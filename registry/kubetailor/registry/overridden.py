@@ -1,0 +1,76 @@
+"""A chain with an override: its steps run after the chain's `steps` and before its `enforce`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kubetailor.registry.context import TaskContext
+from kubetailor.registry.errors import OverrideError
+from kubetailor.registry.overridable import Overridable
+from kubetailor.registry.run import Run
+from kubetailor.registry.selectors import UNKNOWN_AT_ADMIT, View
+from kubetailor.registry.step import Step
+from kubetailor.workloads import Pod, Workload
+
+if TYPE_CHECKING:
+    from kubetailor.registry.chain import Chain
+
+__all__ = ["CompiledOverride", "OverriddenRun", "refused"]
+
+
+@dataclass(frozen=True)
+class CompiledOverride:
+    """An override that runs.
+
+    Attributes:
+        steps: its steps; their names differ.
+        digest: what stands for what they do, ``sha256:…``.
+        overridable: what they may do.
+    """
+
+    steps: tuple[Step, ...]
+    digest: str
+    overridable: Overridable
+
+    @property
+    def launch_only(self) -> dict[str, list[str]]:
+        """Name of a step -> what its `when` reads that nothing but `launch` can know.
+
+        Where `launch` cannot get at the tasks, such a step is for none of them.
+        """
+        late = {step.name: sorted(step.when.fields & UNKNOWN_AT_ADMIT) for step in self.steps}
+        return {name: fields for name, fields in late.items() if fields}
+
+
+def refused(step: Step, reason: str) -> OverrideError:
+    """A step of an override that may not be, or did nothing."""
+    return OverrideError(f"step {step.name!r}: {reason}", step.mark)
+
+
+class OverriddenRun(Run):
+    """One run of a chain with an override: what it does must be allowed, and is noted."""
+
+    def __init__(self, chain: Chain, workload: Workload, task: TaskContext) -> None:
+        super().__init__(chain, workload, task)
+        self._seen: View | None = None
+
+    def _arguments(self, step: Step, pods: tuple[Pod, ...]) -> Mapping[str, Any]:
+        """What a step that applies is given; here it is known to."""
+        if step.layer == "override":
+            self._check_allowed(step)
+            self.result.matched = (*self.result.matched, step.name)
+        return super()._arguments(step, pods)
+
+    def _check_allowed(self, step: Step) -> None:
+        override = self.chain.override
+        assert override is not None
+        if self._seen is None:  # before its first step: it cannot make what a rule asks for
+            roots = self.result.roots
+            given = roots[-1][1] if roots else self.result.before
+            self._seen = View(self.task, Workload(given, self.workload.kind))
+        refusals = override.overridable.refusals(step, self._seen, self.workload)
+        if refusals:
+            reasons = "; ".join(map(str, refusals))
+            raise refused(step, f"on {self.workload.title}: {reasons}")
