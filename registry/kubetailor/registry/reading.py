@@ -31,7 +31,7 @@ class ConfigErrors(ConfigError):
         if len(faults) > _SHOWN:
             lines.append(f"… and {len(faults) - _SHOWN} more")
         super().__init__("\n".join(lines), None)
-        self.mark = faults[0].mark
+        self.mark: Mark | None = faults[0].mark
         self.faults: tuple[ConfigError, ...] = tuple(faults)
 
 

@@ -73,7 +73,7 @@ class Run:
     def _step(self, index: int, step: Step, before: JsonMap) -> JsonMap:
         """Run a step; returns the version after it."""
         workload = self.workload
-        if not self._is_applicable(step):
+        if step.transformer.options.task_templates and not workload.is_task_template:
             self.result.inapplicable += step.when.of_workload(self.task, workload) is not False
             return before
         if not step.when.per_pod:
@@ -100,9 +100,6 @@ class Run:
         if workload.notes:
             self._take_notes(step)
         return after
-
-    def _is_applicable(self, step: Step) -> bool:
-        return self.workload.is_task_template or not step.transformer.options.task_templates
 
     def _decided(self, step: Step, holds: bool | None) -> bool:
         if holds is None:
