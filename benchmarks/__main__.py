@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import platform
 import sys
@@ -59,7 +60,8 @@ def main(argv: list[str] | None = None, plan: Plan = FULL, rows: tuple[Row, ...]
         else:
             shown, verdict = row.shown(ratio), row.verdict(ratio)
         failed = failed or verdict == "FAIL"
-        cells = (row.what, shown, *map(row.shown, (row.goal, row.fail)), verdict)
+        limits = ("", "") if math.isinf(row.goal) else map(row.shown, (row.goal, row.fail))
+        cells = (row.what, shown, *limits, verdict)
         print(f"| {' | '.join(cells)} |", flush=True)
     return int(failed and given.check)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -36,7 +37,7 @@ class Row:
     Attributes:
         name: what to call it on the command line.
         what: what is compared with what.
-        goal: the ratio to reach.
+        goal: the ratio to reach; infinite where it is only told.
         fail: the ratio at which `--check` fails.
         measure: measures it, or raises a NotMeasuredError.
         shown: how people read the ratio.
@@ -51,6 +52,8 @@ class Row:
 
     def verdict(self, ratio: float) -> str:
         """Whether a ratio reaches the goal, and if not whether it is beyond the limit."""
+        if math.isinf(self.goal):
+            return ""
         if ratio > self.fail:
             return "FAIL"
         return "good" if ratio <= self.goal else "over the goal"

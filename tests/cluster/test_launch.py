@@ -184,13 +184,6 @@ def tolerated(pod: Any) -> list[str]:
     return [key for key in keys if not key.startswith("node.kubernetes.io/")]
 
 
-def decisions(webhook: Webhook, kind: str, name: str) -> list[Any]:
-    """What the webhook has logged of an object."""
-    lines = [json.loads(line) for line in webhook.log().splitlines() if line.startswith("{")]
-    found = [line for line in lines if line.get("event") == "decision"]
-    return [line for line in found if (line["kind"], line.get("name")) == (kind, name)]
-
-
 # nodes that say otherwise than their task ------------------------------------------------------
 
 GPUS: Final = f"""{HEAD}
@@ -361,7 +354,7 @@ def test_the_chain_that_it_was_registered_with_only_goes_on(
     run = launch("both", "launch-same", domain=BAKED)
     pods = by_node(run.wait_for_pods(2))
 
-    (said,) = decisions(asked, "FlyteWorkflow", run.name)
+    (said,) = asked.decisions(run.name)
     assert said["steps"] == ["late"]
     for name, pod in pods.items():
         assert pod["spec"]["nodeSelector"] == {"old": "pool"}
@@ -370,11 +363,11 @@ def test_the_chain_that_it_was_registered_with_only_goes_on(
         assert labels["old"] == "yes"
         assert ("late" in labels) == (name == "n1")
         assert pod["metadata"]["annotations"]["example.com/times"] == "1"
-        (said,) = decisions(asked, "Pod", pod["metadata"]["name"])
+        (said,) = asked.decisions(pod["metadata"]["name"])
         assert said["outcome"] == "unchanged"
 
     alone = launch("inner", "launch-unchanged", domain=BAKED)
-    (said,) = decisions(asked, "FlyteWorkflow", alone.name)
+    (said,) = asked.decisions(alone.name)
     assert said["outcome"] == "unchanged"
 
 
@@ -575,7 +568,7 @@ def test_of_an_offloaded_closure_only_the_objects_are_tailored(s3: S3, tmp_path:
         labels = pod["metadata"]["labels"]
         assert (labels["team"], labels["cost-centre"]) == ("vision", "speech")
 
-        (said,) = decisions(asked, "FlyteWorkflow", run.name)
+        (said,) = asked.decisions(run.name)
         assert said["level"] == "warning"
         assert "offloaded" in said["reason"]
         (port,) = asked.replicas

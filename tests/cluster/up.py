@@ -30,7 +30,7 @@ from .stack.process import StackError, wait_for
 from .stack.pyflyte import Pyflyte
 from .stack.s3 import start_s3
 
-_STARTS_IN: Final = 180.0
+_STARTS_IN: Final = 900.0  # where a person starts a FlyteAdmin for it
 
 
 def _state() -> Path:

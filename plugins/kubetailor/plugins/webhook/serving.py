@@ -8,14 +8,14 @@ from typing import Final
 
 import uvicorn
 
+from kubetailor.plugins.webhook.app import App, Refresh
 from kubetailor.plugins.webhook.certificates import CertificateFiles
 from kubetailor.plugins.webhook.cluster import ACCOUNT, ApiServer
-from kubetailor.plugins.webhook.ending import Server
 from kubetailor.plugins.webhook.logs import use_json
 from kubetailor.plugins.webhook.metrics import Metrics
 from kubetailor.plugins.webhook.reload import ConfigInUse, throttled
 from kubetailor.plugins.webhook.rotation import SelfSigned
-from kubetailor.plugins.webhook.server import App, Refresh
+from kubetailor.plugins.webhook.server import Server
 from kubetailor.workloads import KubetailorError
 
 __all__ = ["serve"]
