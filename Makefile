@@ -70,7 +70,7 @@ docs: $(INSTALLED) ## write what is generated in docs/ and deploy/ anew
 
 # ------------------------------------------------------------------------------- real control planes
 cluster-tools: $(INSTALLED) ## build the control planes for test-cluster, where they are missing (needs Go)
-	$(PY) -m tests.cluster.build
+	@$(PY) -m tests.cluster.build
 
 cluster-tools-all: $(INSTALLED)
 	$(PY) -m tests.cluster.build --all

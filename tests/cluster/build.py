@@ -261,7 +261,7 @@ def _run(command: list[str], folder: Path, name: str) -> None:
     def say() -> None:
         while not done.wait(_EVERY):
             passed = time.monotonic() - start
-            print(f"   {name}: {packages} packages compiled, {passed:.0f} s", flush=True)
+            _say(f"   {name}: {packages} packages compiled, {passed:.0f} s")
 
     with subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -282,6 +282,11 @@ def _run(command: list[str], folder: Path, name: str) -> None:
         raise BuildError(f"{' '.join(command)} in {folder} failed:\n{''.join(rest[-40:])}")
 
 
+def _say(text: str) -> None:
+    """Progress is for people: what a shell reads is on stdout."""
+    print(text, file=sys.stderr, flush=True)
+
+
 @contextmanager
 def _locked() -> Generator[None]:
     """One build at a time, whoever asked for it."""
@@ -299,15 +304,15 @@ def main() -> None:
     wanted = [tool for tool in TOOLS.values() if tool.core or asked.all]
     with _locked():
         missing = [tool for tool in wanted if not tool.is_built]
-        print(f"{len(wanted) - len(missing)} of {len(wanted)} tools are in {cache()}", flush=True)
+        _say(f"{len(wanted) - len(missing)} of {len(wanted)} tools are in {cache()}")
         for number, tool in enumerate(missing, 1):
-            print(f"[{number}/{len(missing)}] {tool.name} {tool.version}", flush=True)
+            _say(f"[{number}/{len(missing)}] {tool.name} {tool.version}")
             start = time.monotonic()
             try:
                 build(tool)
             except BuildError as error:
                 sys.exit(f"{tool.name}: {error}")
-            print(f"   {tool.name}: built in {time.monotonic() - start:.0f} s", flush=True)
+            _say(f"   {tool.name}: built in {time.monotonic() - start:.0f} s")
 
 
 if __name__ == "__main__":

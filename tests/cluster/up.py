@@ -119,7 +119,8 @@ def down() -> None:
     """End the stack that runs, and wait until nothing of it is left."""
     told = _running()
     if told is None:
-        sys.exit("no stack is running")
+        print("no stack is running", file=sys.stderr)
+        return
     os.kill(told["pid"], signal.SIGTERM)
     wait_for("its end", lambda: _running() is None and not _state().exists())
 

@@ -35,7 +35,7 @@ _PLUGINS: Final = (
 _SETTINGS: Final = {
     "task_resources": {
         "defaults": {"cpu": "100m", "memory": "100Mi"},
-        "limits": {"cpu": "64", "memory": "512Gi", "gpu": "16"},
+        "limits": {"cpu": "128", "memory": "1Ti", "gpu": "16"},
     }
 }
 

@@ -231,6 +231,26 @@ def test_a_config_for_another_host_makes_no_manifests(tmp_path: Path) -> None:
     assert "phases" in run.output
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--image", ""), "expected an image, found ''"),
+        (("--image", "a b"), "expected an image, found 'a b'"),
+        (("--image", "a", "-n", "Bad_NS"), "namespace 'Bad_NS': must be at most 63"),
+        (("--image", "a", "-n", ""), "namespace '': must be at most 63"),
+    ],
+)
+def test_what_a_cluster_would_refuse_makes_no_manifests(
+    words: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    """Half of them would be there, and deny all."""
+    path = tmp_path / "kubetailor.yaml"
+    path.write_text(CONFIG)
+    run = CliRunner().invoke(cli, ["webhook", "manifests", "--config", str(path), *words])
+    assert run.exit_code == 2
+    assert said in " ".join(run.output.replace("│", " ").split())
+
+
 # serve -----------------------------------------------------------------------------------------
 
 

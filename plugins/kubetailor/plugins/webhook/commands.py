@@ -14,7 +14,8 @@ from kubetailor.plugins.webhook.manifests import installation, manifests
 from kubetailor.plugins.webhook.objects import CertificatesBy
 from kubetailor.plugins.webhook.reload import load_tailor
 from kubetailor.registry.location import config_path
-from kubetailor.workloads import dump_yaml
+from kubetailor.workloads import InvalidObjectError, dump_yaml
+from kubetailor.workloads.names import check_name
 
 __all__ = ["webhook"]
 
@@ -85,11 +86,32 @@ def serve(
     run(found, host=host, port=port, certificates=certificates, self_signed=self_signed)
 
 
+def _image(_: click.Context, __: click.Parameter, text: str) -> str:
+    # A variable that is not set, most of the time.
+    if not text or any(map(str.isspace, text)):
+        raise click.BadParameter(f"expected an image, found {text!r}")
+    return text
+
+
+def _namespace(_: click.Context, __: click.Parameter, text: str) -> str:
+    try:
+        return check_name(text, "namespace")
+    except InvalidObjectError as error:
+        raise click.BadParameter(str(error)) from None
+
+
 @webhook.command("manifests")
 @config_option
-@click.option("--image", required=True, help="The image that has kubetailor[webhook].")
 @click.option(
-    "-n", "--namespace", default="kubetailor-system", show_default=True, help="The namespace."
+    "--image", required=True, callback=_image, help="The image that has kubetailor[webhook]."
+)
+@click.option(
+    "-n",
+    "--namespace",
+    default="kubetailor-system",
+    show_default=True,
+    callback=_namespace,
+    help="The namespace.",
 )
 @click.option(
     "--certificates",

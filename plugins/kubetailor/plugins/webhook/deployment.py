@@ -67,7 +67,10 @@ def deployment(of: Installation) -> JsonMap:
         "apps/v1",
         spec={
             "replicas": 2,
-            "strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
+            "strategy": {
+                "type": "RollingUpdate",
+                "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0},
+            },
             "selector": {"matchLabels": dict(SELECTED)},
             "template": {
                 "metadata": {
@@ -124,6 +127,10 @@ def _container(of: Installation, by_itself: bool) -> JsonMap:
         },
         "volumeMounts": [
             {"name": "config", "mountPath": "/config", "readOnly": True},
-            {"name": "certificates", "mountPath": "/certificates", "readOnly": not by_itself},
+            {
+                "name": "certificates",
+                "mountPath": "/certificates",
+                **({} if by_itself else {"readOnly": True}),
+            },
         ],
     }

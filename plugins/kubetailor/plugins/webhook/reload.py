@@ -88,7 +88,7 @@ class ConfigInUse:
         else:
             self.tailor = self._metrics.loaded(tailor)
             self.fault = ""
-            log("info", "config loaded", file=str(self.path), digest=tailor.digest)
+            log("info", "config loaded", file=str(self.path), config_digest=tailor.digest)
             _settle()
 
     def _refuse(self, fault: str) -> None:
