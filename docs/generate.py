@@ -264,7 +264,12 @@ def override() -> str:
         f"{LIMITS.depth} levels; no aliases.\n\n"
         "A step that is for no task of the execution, or changes nothing, is refused; `optional: "
         "true` allows it. A step that has no place on a task that it is for is an error, where a "
-        "step of a chain would warn.\n"
+        "step of a chain would warn.\n\n"
+        "The [webhook](../how-to/install-the-webhook.md) applies it: at `launch` all of it, at "
+        "`admit` what a Kubernetes object knows, once. `cache`, `retries` and all else that is "
+        "about task templates needs `launch`, and so does a `when` on `inputs`. The execution "
+        "fails at once where an override cannot be read or may not be. The stamp, "
+        "`kubetailor.dev/applied`, has the digest of the override.\n"
         + "".join(map(model_section, models_below(OverrideModel)))
         + "\n`when` is that of a [step of a chain](config.md#when).\n\n"
         "## In one line\n\n"

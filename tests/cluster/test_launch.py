@@ -15,8 +15,9 @@ from flytekit.models.common import Annotations, Labels
 
 from kubetailor.plugins.flyte.stamp import STAMP
 from kubetailor.plugins.flyte.undo import UNDO
-from kubetailor.plugins.webhook.marks import EXECUTION_KEYS, OVERRIDE
+from kubetailor.plugins.webhook.marks import EXECUTION_KEYS
 from kubetailor.plugins.webhook.reload import load_tailor
+from kubetailor.registry.overrides import OVERRIDE
 
 from .conftest import MakeWebhook
 from .executions import Run
@@ -438,6 +439,79 @@ def env(pod: Any) -> dict[str, str]:
     return {entry["name"]: entry.get("value", "") for entry in container(pod)["env"]}
 
 
+# overrides -------------------------------------------------------------------------------------
+
+CHOSEN: Final = f"""
+plugins: [./team.py]
+chains:
+  default:
+    steps:
+      - {{use: labels, with: {{set: {{chosen-by: chain, pays: chain}}}}}}
+{in_pool("process", "fan_out")}
+    enforce:
+      - {{use: labels, with: {{set: {{pays: platform}}}}}}
+"""
+
+
+def override(*steps: Any) -> dict[str, str]:
+    return {OVERRIDE: json.dumps({"steps": steps})}
+
+
+@pytest.mark.parametrize("phases", ["launch, admit", "admit"])
+def test_an_override_changes_each_pod_of_one_execution_alone(
+    phases: str,
+    registered: None,
+    pools: None,
+    client: Client,
+    pyflyte: Pyflyte,
+    webhook: MakeWebhook,
+    launch: Launch,
+) -> None:
+    asked = webhook(f"phases: [{phases}]{CHOSEN}", NAMESPACE, files=FILES)
+    name = f"override-{phases.partition(',')[0]}"
+    set_ = {"chosen-by": "override", "pays": "override"}
+    annotations = override({"use": "labels", "with": {"set": set_}})
+    run = launch("nested", name, annotations=annotations)
+    with ExitStack() as stack:
+        remote = pyflyte.remote(DOMAIN)
+        child = Run.started(client, remote, DOMAIN, run.child("child"), stack)
+        pods = [*run.wait_for_pods(6), *child.wait_for_pods(1)]
+        compiler = load_tailor(asked.config).config.overrides
+        digest = compiler.read(annotations[OVERRIDE]).digest
+        for pod in pods:
+            metadata = pod["metadata"]
+            assert metadata["labels"]["chosen-by"] == "override", metadata["name"]
+            assert metadata["labels"]["pays"] == "platform", metadata["name"]
+            assert json.loads(metadata["annotations"][STAMP])["override"] == digest
+    plain = launch("inner", f"{name}-plain")
+    (pod,) = plain.wait_for_pods(1)
+    assert pod["metadata"]["labels"]["chosen-by"] == "chain"
+    assert json.loads(pod["metadata"]["annotations"][STAMP])["override"] is None
+
+    # A team's own transformer may be overridden by nobody, unless `overridable` says so.
+    refused = launch("inner", f"{name}-refused", annotations=override({"use": "team.counted"}))
+    assert "team.counted may not be overridden" in refused.wait_for_failure()
+
+
+def test_what_the_engine_reads_is_overridden_at_launch(
+    registered: None, webhook: MakeWebhook, launch: Launch
+) -> None:
+    webhook(f"phases: [launch, admit]{CHOSEN}", NAMESPACE, files=FILES)
+    step = {"use": "retries", "with": {"retries": 5}}
+    run = launch("inner", "override-retries", annotations=override(step))
+    run.wait_for_pods(1)
+    nodes = run.flyte_workflow["spec"]["nodes"]
+    retries = [node["retry"] for node in nodes.values() if node["kind"] == "task"]
+    assert retries == [{"minAttempts": 6}]
+
+    nowhere = launch(
+        "inner", "override-nowhere", annotations=override({**step, "when": {"node": "x"}})
+    )
+    assert nowhere.has_failed  # at once: the first answer says so
+    assert "it matches no task" in nowhere.sync().error.message
+    assert nowhere.pods == []
+
+
 # denials ---------------------------------------------------------------------------------------
 
 IMPOSSIBLE: Final = f"""
@@ -463,9 +537,6 @@ def test_what_cannot_be_done_fails_the_execution_at_once_and_says_why(
     assert [word for word in said if word not in message] == [], message
     assert run.pods == []
 
-    run = launch("inner", "launch-override", annotations={OVERRIDE: "{}"})
-    assert OVERRIDE in run.wait_for_failure()
-
     with pytest.raises(StackError) as error:
         pyflyte(
             *("run", "--remote", "--project", PROJECT, "--domain", DOMAIN),
@@ -480,14 +551,11 @@ def test_a_denied_pod_fails_its_task_at_once_and_says_why(
 ) -> None:
     webhook(f"phases: [admit]\n{IMPOSSIBLE}", NAMESPACE)
     denied = launch("inner", "admit-denied")
-    overridden = launch("inner", "admit-override", annotations={OVERRIDE: "{}"})
 
     message = denied.wait_for_failure()
     said = ("kubetailor", "step 'bill'", "nobody")
     assert [word for word in said if word not in message] == [], message
-    assert OVERRIDE in overridden.wait_for_failure()
-    for run in (denied, overridden):
-        assert [code for _, code in creations(core, run)] == [422]
+    assert [code for _, code in creations(core, denied)] == [422]
 
 
 # the webhook is not there ----------------------------------------------------------------------

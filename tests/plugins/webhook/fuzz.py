@@ -34,6 +34,7 @@ from kubetailor.plugins.webhook.decide import decide
 from kubetailor.plugins.webhook.limits import Limits
 from kubetailor.plugins.webhook.marks import EXECUTION_KEYS
 from kubetailor.plugins.webhook.reviews import AdmissionReview, MalformedReviewError, dump, parse
+from kubetailor.registry.overrides import OVERRIDE
 from kubetailor.registry.tailor import Tailor
 
 REVIEWS: Final = Path(__file__).parent / "reviews"
@@ -159,6 +160,19 @@ _MARKS: Final = (
     *('{"chain": "default", "digest": "sha256:0", "done": 1, "task": "zoo.train"}',),
     *('{"labels": ["team"], "annotations": ["note"]}', '{"labels": "team"}', '{"labels": [1]}'),
 )
+_ASKED: Final = (
+    "{use: labels, with: {set: {team: own, a: b}}}",
+    "{use: gpu, with: {type: b}, when: {requests: nvidia.com/gpu}, optional: true}",
+    "{use: gpu, with: {type: a, count: 2}, when: {node: [big, n0]}, optional: true}",
+    "{use: retries, with: {retries: 2}}",
+    "{use: resources, with: {requests: {cpu: 3}, limits: {cpu: 4}}, optional: true}",
+    "{use: tolerations, with: {add: [{key: own, operator: Exists}]}, optional: true}",
+    "{use: env, with: {set: {DEBUG: '2'}}, when: {role: worker}, optional: true}",
+    "{use: kueue, with: {queue: own}, when: {kind: PyTorchJob}, optional: true}",
+    "{use: cache, with: {cache: false}, when: {inputs: {x: 3}}, optional: true}",
+    "{use: image, with: {image: 'own:1'}}",
+)
+"""Steps of overrides, some of which may not be."""
 _REQUESTS: Final[tuple[dict[str, Any], ...]] = (
     {"operation": "UPDATE"},
     {"operation": "DELETE", "object": None},
@@ -263,6 +277,9 @@ def damaged(chance: random.Random) -> bytes:
         if isinstance(marks, dict):
             marks[STAMP] = chance.choice(_MARKS)
             marks[EXECUTION_KEYS] = chance.choice(_MARKS)
+            if chance.random() < 0.5:
+                steps = ", ".join(chance.choices(_ASKED, k=chance.randrange(1, 3)))
+                marks[OVERRIDE] = f"{{steps: [{steps}]}}"
     if chance.random() < 0.05:
         request.update(chance.choice(_REQUESTS))
     try:

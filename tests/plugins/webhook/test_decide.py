@@ -400,15 +400,6 @@ def test_what_a_registered_chain_left_and_todays_has_no_more(tailor_of: TailorOf
     assert patch_of(second) == []
 
 
-@pytest.mark.parametrize("name", ["pod-n0-0", "pytorchjob-n5-0", "pod-n5-0-worker-0"])
-def test_an_override_that_is_not_applied_is_refused(name: str, decide_with: DecideWith) -> None:
-    review = annotated(review_of(name), kubetailor__x=1)
-    object_of(review)["metadata"]["annotations"]["kubetailor.dev/override"] = "[]"
-    status = answer_of(decide_with(review, CHAIN))["status"]
-    assert status["code"] == 422
-    assert "metadata.annotations: kubetailor.dev/override" in status["message"]
-
-
 # children --------------------------------------------------------------------------------------
 
 

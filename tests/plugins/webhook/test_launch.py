@@ -473,14 +473,6 @@ def test_a_denial_names_task_and_node(review: AdmissionReview, decide_with: Deci
         assert part in answer["status"]["message"]
 
 
-def test_an_override_that_is_not_applied_is_refused(
-    review: AdmissionReview, decide_with: DecideWith
-) -> None:
-    object_of(review)["metadata"]["annotations"] = {"kubetailor.dev/override": "{}"}
-    answer = answer_of(decide_with(review, CHAIN))
-    assert "kubetailor.dev/override" in answer["status"]["message"]
-
-
 def test_an_offloaded_closure_is_left_to_admit(
     review: AdmissionReview, decide_with: DecideWith
 ) -> None:

@@ -33,7 +33,7 @@ def stamp_of(result: Result, chain: Chain | None, task: str | None, version: str
         "digest": chain.digest if chain else None,
         "task": task,
         "version": version,
-        "override": None,
+        "override": chain.override.digest if chain and chain.override else None,
         "done": result.done,
         "deferred": list(result.deferred),
     }

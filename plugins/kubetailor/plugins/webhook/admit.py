@@ -14,9 +14,9 @@ from kubetailor.plugins.webhook.marks import (
     execution_keys,
     find_stamp,
     kept_as_they_were,
-    refuse_override,
     stamped,
 )
+from kubetailor.plugins.webhook.override import override_of
 from kubetailor.plugins.webhook.reviews import (
     AdmissionRequest,
     AdmissionResponse,
@@ -53,22 +53,25 @@ class Admission:
         """Select the chain, run what is left of it, and say what came out."""
         chain: Chain | None = None
         try:
-            refuse_override(self.obj)
             self.known = known_of(self.workload, self.request.get("namespace"))
             self.task = self.tailor.task("admit", **self.known)
-            chain = self.tailor.chain_of(self.task, self.workload)
+            stamp = self._stamp()
+            is_child = self.tailor.config.plugins.kinds.is_child(self.obj.get("metadata"))
+            # What a parent's chain made is left alone, whatever may be overridden by now.
+            verified = is_child and stamp is not None
+            override = None if verified else override_of(self.obj, self.tailor)
+            chain = self.tailor.chain_of(self.task, self.workload, override)
             if chain is None:
                 return self._said(allowed(self.request["uid"]), "ignored", "no chain is selected")
-            return self._decided(chain)
+            return self._decided(chain, stamp, is_child=is_child)
         except Exception as error:
             denial = explained(error, self.obj, self.kind)
             if denial is None:
                 raise
             return self._deny(*denial, chain)
 
-    def _decided(self, chain: Chain) -> Decision:
-        stamp = self._stamp()
-        if self.tailor.config.plugins.kinds.is_child(self.obj.get("metadata")):
+    def _decided(self, chain: Chain, stamp: Stamp | None, *, is_child: bool) -> Decision:
+        if is_child:
             self.view = ChildView(self.obj, self.kind, chain)
             if stamp is not None:
                 return self._verified(chain, self.view)
@@ -104,12 +107,12 @@ class Admission:
         if stamp is None:
             return 0, LAYERS
         if stamp.digest == chain.digest:
-            return stamp.done, LAYERS
+            return chain.resumed_at(stamp.done, stamp.override), LAYERS
         self.warnings.append(
             f"chain {stamp.chain!r} ran on it before, as {_short(stamp.digest)}; now it is "
             f"{chain.name!r}, {_short(chain.digest)}: what only the older one sets is still there"
         )
-        return 0, ("steps", "enforce")
+        return 0, ("steps", "override", "enforce")
 
     def _run(
         self,

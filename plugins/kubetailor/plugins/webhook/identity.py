@@ -20,7 +20,7 @@ from typing import Any, Final
 from kubetailor.registry.context import FIELDS
 from kubetailor.workloads import Draft, InvalidObjectError, JsonMap, Kind, Workload
 
-__all__ = ["FLYTE_GROUP", "controller_of", "known_of", "known_of_execution"]
+__all__ = ["FLYTE_GROUP", "bound_inputs", "controller_of", "known_of", "known_of_execution"]
 
 FLYTE_GROUP: Final = "flyte.lyft.com"
 
@@ -194,6 +194,22 @@ def known_of_execution(obj: JsonMap, namespace: str | None) -> dict[str, Any]:
     if isinstance(identifier, str) and identifier.count(":") >= 2:
         known["workflow"] = identifier.split(":", 2)[2]
     return known
+
+
+def bound_inputs(spec: JsonMap) -> dict[str, Any]:
+    """The inputs of a node that are plain values, written in the workflow itself.
+
+    Args:
+        spec: the node of a FlyteWorkflow.
+    """
+    found = spec.get("inputBindings")
+    bindings = [binding for binding in (found if isinstance(found, list) else ()) if binding]
+    literals = {
+        binding["var"]: binding.get("binding")
+        for binding in bindings
+        if isinstance(binding, dict) and isinstance(binding.get("var"), str)
+    }
+    return dict(_plain(literals))
 
 
 _PRIMITIVES: Final[Mapping[str, type]] = {

@@ -17,12 +17,15 @@ from kubetailor.plugins.flyte.stamp import STAMP
 from kubetailor.plugins.flyte.undo import TASK_PLACE
 from kubetailor.plugins.webhook.decision import Decision, explained
 from kubetailor.plugins.webhook.engine import Node, follow, task_nodes
-from kubetailor.plugins.webhook.identity import FLYTE_GROUP, known_of_execution
-from kubetailor.plugins.webhook.marks import EXECUTION_KEYS, keys_text, refuse_override
+from kubetailor.plugins.webhook.identity import FLYTE_GROUP, bound_inputs, known_of_execution
+from kubetailor.plugins.webhook.marks import EXECUTION_KEYS, keys_text
+from kubetailor.plugins.webhook.override import JUDGED, judged, launch_alone, override_of
 from kubetailor.plugins.webhook.pairs import Pair, tailor_pair
 from kubetailor.plugins.webhook.reviews import AdmissionRequest, allowed, denied
-from kubetailor.registry import DeferError, TaskContext
+from kubetailor.registry import DeferError, OverrideError, Result, TaskContext
 from kubetailor.registry.context import known_of_template
+from kubetailor.registry.outcome import OverrideOutcome
+from kubetailor.registry.overridden import CompiledOverride
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import Draft, InvalidObjectError, JsonMap, json_patch, same
 from kubetailor.workloads.metadata import FLYTE_LABELS, MapName
@@ -53,13 +56,19 @@ class Launch:
         self._chains: dict[str, str] = {}  # name -> digest
         self._steps: dict[str, None] = {}  # in order
         self._undecided = 0
+        self._override: CompiledOverride | None = None
+        self._outcome: OverrideOutcome | None = None
 
     def decision(self) -> Decision:
         """Tailor every task of the execution, and say what came out."""
         try:
-            refuse_override(self._obj)
-            after = self._marked(self._tailored())
-        except InvalidObjectError as error:
+            self._override = override_of(self._obj, self._tailor)
+            if self._override is not None:
+                self._outcome = OverrideOutcome(self._override)
+            after = self._tailored()
+            self._judge()
+            after = self._marked(after)
+        except (InvalidObjectError, OverrideError) as error:
             return self._denied(422, f"kubetailor: {error}")
         except _Denied as error:
             return self._denied(error.code, f"kubetailor: {error}")
@@ -71,7 +80,7 @@ class Launch:
             warnings=self._warnings,
             audit={**audit, "steps": ",".join(self._steps)},
         )
-        offloaded = bool(self._obj.get("workflowClosureReference"))
+        offloaded = self._is_offloaded
         reason = "the workflow closure is offloaded: what it makes is tailored then"
         return self._said(
             Decision(
@@ -98,10 +107,15 @@ class Launch:
             known=self._known,
         )
 
+    @property
+    def _is_offloaded(self) -> bool:
+        return bool(self._obj.get("workflowClosureReference"))
+
     def _task(self, template: JsonMap, node: Node) -> TaskContext:
         # The execution's project and domain, not those that the template is registered in.
         known = {"version": None, **known_of_template(template), **self._known}
-        return self._tailor.task("launch", **{**known, "node": node.id})
+        inputs = {**self._known["inputs"], **bound_inputs(node.spec)}
+        return self._tailor.task("launch", **{**known, "node": node.id, "inputs": inputs})
 
     # tasks and nodes ---------------------------------------------------------------------------
 
@@ -153,9 +167,10 @@ class Launch:
         task = self._task(template, node)
         what = f"task {task.task} at node {node.id}: "
         try:
-            pair = tailor_pair(self._tailor, template, node.spec, self._kind, task)
+            pair = tailor_pair(self._tailor, template, node.spec, self._kind, task, self._override)
         except DeferError as unknown:
             self._warnings.append(f"{what}`select` needs {unknown.field}, which is not known yet")
+            self._note(task, Result(template, template, until="admit", unknown=unknown.field))
             return Pair(template, {})
         except Exception as error:
             denial = explained(error, template, self._kind)
@@ -168,12 +183,36 @@ class Launch:
             self._warnings += [f"{what}{warning}" for warning in pair.result.warnings]
             self._undecided += pair.result.undecided
             self._steps.update(dict.fromkeys(step.name for _, step, _ in pair.result.versions()))
+            self._note(task, pair.result)
         return pair
+
+    # the override ------------------------------------------------------------------------------
+
+    def _note(self, task: TaskContext, result: Result) -> None:
+        if self._outcome is not None:
+            self._outcome.add(task, result, self._kind)
+
+    def _judge(self) -> None:
+        """Refuse an override that does nothing, or say what cannot be where no task is seen.
+
+        One that was judged before has done what it does, or did it in the parent's execution.
+
+        Raises:
+            OverrideError: a step of it is for no task, or changes none.
+        """
+        if self._override is None or self._outcome is None:
+            return
+        if self._is_offloaded:
+            self._warnings += launch_alone(self._override)
+        elif self._read(("metadata", "annotations", JUDGED)) != judged(self._obj):
+            self._outcome.check()
 
     # the execution's own metadata --------------------------------------------------------------
 
     def _marked(self, obj: JsonMap) -> JsonMap:
-        """Say which labels and annotations are the execution's, and let no stamp go with it.
+        """Say which labels and annotations are the execution's, and which override was judged.
+
+        No stamp goes with it.
 
         What is written here reaches every object, and every child execution.
         """
@@ -189,6 +228,10 @@ class Launch:
             if own:
                 keys[name] = own
         draft.drop(("metadata", "annotations", STAMP))
+        if self._override is None:
+            draft.drop(("metadata", "annotations", JUDGED))
+        else:
+            draft.put(("metadata", "annotations", JUDGED), judged(self._obj))
         if not keys:
             draft.drop(("metadata", "annotations", EXECUTION_KEYS))
         elif draft.get(("metadata", "annotations", EXECUTION_KEYS)) != keys_text(keys):

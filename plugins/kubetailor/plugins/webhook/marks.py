@@ -1,6 +1,7 @@
 """What earlier phases wrote on an object for this one: the stamp, and the execution's own keys.
 
-Whoever may launch may write either, so they are hints: they may spare `defaults` and `steps`.
+Whoever may launch may write either, so they are hints: they may spare `defaults`, `steps` and the
+override.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from typing import Any, Final
 
 from kubetailor.plugins.flyte.stamp import STAMP
 from kubetailor.workloads import (
-    Draft,
     InvalidObjectError,
     JsonMap,
     Kind,
@@ -24,7 +24,6 @@ from kubetailor.workloads.metadata import MapName
 
 __all__ = [
     "EXECUTION_KEYS",
-    "OVERRIDE",
     "Keys",
     "Stamp",
     "execution_keys",
@@ -33,7 +32,6 @@ __all__ = [
     "keys_text",
     "places",
     "read_stamp",
-    "refuse_override",
     "stamped",
 ]
 
@@ -43,9 +41,6 @@ EXECUTION_KEYS: Final = "kubetailor.dev/execution-keys"
 
 _STAMP_LIMIT: Final = 16 * 1024
 """Characters. It is written on every pod of an object, of which there may be thousands."""
-
-OVERRIDE: Final = "kubetailor.dev/override"
-"""The annotation by which an execution asks for an override."""
 
 Keys = dict[MapName, frozenset[str]]
 
@@ -60,6 +55,7 @@ class Stamp:
         digest: its digest then.
         task: the task that it was written for, or None.
         version: the task's version, or None.
+        override: the digest of the override that was among them, or None.
         done: how many steps had run, counted from the chain's start.
     """
 
@@ -68,6 +64,7 @@ class Stamp:
     digest: str
     task: str | None
     version: str | None
+    override: str | None
     done: int
 
     def is_for(self, known: JsonMap) -> bool:
@@ -75,19 +72,6 @@ class Stamp:
         return all(
             theirs is None or known.get(field) is None or known[field] == theirs
             for field, theirs in (("task", self.task), ("version", self.version))
-        )
-
-
-def refuse_override(obj: JsonMap) -> None:
-    """An override that is not applied must not be taken for one that is.
-
-    Raises:
-        InvalidObjectError: the object asks for one.
-    """
-    if Draft(obj).get(("metadata", "annotations", OVERRIDE)) is not None:
-        raise InvalidObjectError(
-            f"{OVERRIDE} asks for an override, and this version of the webhook applies none",
-            field="metadata.annotations",
         )
 
 
@@ -114,12 +98,12 @@ def read_stamp(text: Any) -> Stamp | None:
     if said is None or len(text) > _STAMP_LIMIT:
         return None
     chain, digest, done = said.get("chain"), said.get("digest"), said.get("done")
-    task, version = said.get("task"), said.get("version")
+    task, version, override = (said.get(name) for name in ("task", "version", "override"))
     if not (isinstance(chain, str) and isinstance(digest, str) and type(done) is int and done > 0):
         return None
-    if not all(value is None or isinstance(value, str) for value in (task, version)):
+    if not all(value is None or isinstance(value, str) for value in (task, version, override)):
         return None
-    return Stamp(text, chain, digest, task, version, done)
+    return Stamp(text, chain, digest, task, version, override, done)
 
 
 def keys_text(keys: Mapping[MapName, Iterable[str]]) -> str:

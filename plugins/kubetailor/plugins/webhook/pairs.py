@@ -1,7 +1,7 @@
 """A task template at a node: what the chain makes of the pair.
 
-`steps` run over what the task will be at the node, then what the node states holds again, and
-`enforce` comes last.
+`steps` run over what the task will be at the node, then what the node states holds again; the
+execution's override comes after that, and `enforce` last.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from kubetailor.plugins.flyte.undo import undo
 from kubetailor.plugins.webhook.marks import Stamp, read_stamp
 from kubetailor.plugins.webhook.node_overrides import NodeOverrides, Spec
 from kubetailor.registry import Chain, Result, TaskContext
+from kubetailor.registry.overridden import CompiledOverride
 from kubetailor.registry.step import Step
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import Draft, JsonMap, Kind, Workload, same
@@ -46,7 +47,12 @@ class Pair:
 
 
 def tailor_pair(
-    tailor: Tailor, template: JsonMap, spec: JsonMap, kind: Kind, task: TaskContext
+    tailor: Tailor,
+    template: JsonMap,
+    spec: JsonMap,
+    kind: Kind,
+    task: TaskContext,
+    override: CompiledOverride | None = None,
 ) -> Pair:
     """Select the chain of a task at a node, and run it over what its authors wrote.
 
@@ -56,6 +62,7 @@ def tailor_pair(
         spec: the node.
         kind: the row of task templates.
         task: what is known of the task.
+        override: the execution's override.
 
     Raises:
         DeferError: `select` needs what is not known yet.
@@ -67,7 +74,7 @@ def tailor_pair(
     overrides = NodeOverrides.of(spec, template)
     base = author if overrides is None else overrides.base(author, kind)
     over = base if overrides is None else overrides.laid_over(base, kind)
-    chain = tailor.chain_of(task, Workload(over, kind))
+    chain = tailor.chain_of(task, Workload(over, kind), override)
     stamp = read_stamp(Draft(template).get(_STAMP_PLACE))
     if overrides is None:
         if chain is not None and stamp is not None and _goes_on(stamp, chain, task):
@@ -91,18 +98,19 @@ def tailor_pair(
 def _goes_on(stamp: Stamp, chain: Chain, task: TaskContext) -> bool:
     """Whether this chain ran on the task before, so that it goes on where it stopped."""
     known = {"task": task.peek("task"), "version": task.peek("version")}
-    return stamp.digest == chain.digest and stamp.is_for(known)
+    override = chain.override.digest if chain.override else None
+    return (stamp.digest, stamp.override) == (chain.digest, override) and stamp.is_for(known)
 
 
 def _run(
     chain: Chain, overrides: NodeOverrides, over: JsonMap, kind: Kind, task: TaskContext
 ) -> tuple[Result, bool]:
-    """`defaults` and `steps`, what the node states, then `enforce`.
+    """`defaults` and `steps`, what the node states, then the override and `enforce`.
 
     Returns:
         What came out, and whether the node kept a step from having its way.
     """
-    below = [step for step in chain.steps if step.layer != "enforce"]
+    below = [step for step in chain.steps if step.layer in ("defaults", "steps")]
     kept = [index for index, step in enumerate(below) if _applies(step, overrides)]
     steps = tuple(_with_count(below[index], overrides) for index in kept)
     first = replace(chain, steps=steps).run(over, kind, task)
