@@ -3,6 +3,7 @@
 # ruff: noqa: E501 (tables are read line by line)
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -228,7 +229,7 @@ FAULTS = [
     ),
     (
         "chains: {default: {steps: [{use: tolerations, with: {add: [{key: a, efect: NoSchedule}]}}]}}",
-        "1:69: tolerations: add.0.efect: Extra inputs are not permitted",
+        "1:69: tolerations: add.0: no key 'efect' here; did you mean effect?",
     ),
     (
         "chains: {default: {steps: [{use: env, when: {domian: x}}]}}",
@@ -338,6 +339,92 @@ def test_a_when_that_a_later_step_may_change_is_told(load: Any) -> None:
     assert len(config.advice) == 2
     assert "its `when` reads labels, which a later step sets" in config.advice[0]
     assert "its `when` reads requests" in config.advice[1]
+
+
+KINDS = """
+from kubetailor.workloads import Kind, PodPath
+
+def register_kinds(register):
+    register(Kind("Crew", "acme.example", (PodPath("lead", "spec.lead"),
+                                           PodPath("{name}", "spec.members[].template"))))
+
+from kubetailor.registry import hookimpl
+register_kinds = hookimpl(register_kinds)
+"""
+
+UNMATCHED = [
+    ("{kind: [Job, PyTorchJobs]}", "no kind 'PyTorchJobs' is known; did you mean PyTorchJob"),
+    ("{kind: PytorchJob}", "no kind 'PytorchJob' is known; did you mean PyTorchJob"),
+    ("{kind: Pytorch*}", "no kind 'Pytorch*' is known; did you mean"),
+    ("{kind: TaskTemplate}", "no kind 'TaskTemplate' is known; did you mean PodTemplate"),
+    ("{kind: Crews}", "no kind 'Crews' is known; did you mean Crew?"),
+    ("{api_group: kubeflow}", "no API group 'kubeflow' is known; did you mean kubeflow.org?"),
+    ("{api_group: flyte}", "no API group 'flyte' is known; "),
+    ("{role: workers}", "no kind has the role 'workers' (where the objects name their own, say the "
+        "`kind` too: Crew, JobSet); did you mean worker?"),
+    ("{role: 'workers:a'}", "no kind has the role 'workers:a'"),
+    ("{role: 'wrk*'}", "no kind has the role 'wrk*'"),
+    ("{role: Worker}", "no kind has the role 'Worker'"),
+    ("{kind: PyTorchJob, role: workers}", "no kind has the role 'workers'"),
+    ("{not: {any: [{domain: a}, {all: [{kind: Jib}]}]}}", "no kind 'Jib' is known; did you mean Job"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("where", ["steps", "select"])
+@pytest.mark.parametrize(("when", "message"), UNMATCHED, ids=[when for when, _ in UNMATCHED])
+def test_a_when_that_no_known_kind_meets_is_told(
+    load: Any, tmp_path: Path, where: str, when: str, message: str
+) -> None:
+    (tmp_path / "acme.py").write_text(KINDS)
+    step = f"when: {when}" if where == "steps" else "optional: true"
+    rule = f"when: {when}, " if where == "select" else ""
+    text = (
+        f"plugins: [./acme.py]\nchains: {{default: {{steps: [{{use: labels, {step}}}]}},"
+        f" child: {{extends: default}}}}\nselect: [{{{rule}chain: child}}]"
+    )
+    (advice,) = load(text).advice
+    line = {"steps": 2, "select": 3}[where]
+    name = re.escape(message.split("'")[1])
+    found = re.search(rf"(\w+: )?'?{name}", text.splitlines()[line - 1])
+    assert found is not None
+    assert f"kubetailor.yaml:{line}:{found.start() + 1}: `when`: {message}" in advice
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        "{kind: [PyTorchJob, '*Job', Crew]}",
+        "{api_group: ['', kubeflow.org, '*.x-k8s.io', acme.example]}",
+        "{role: [primary, master, worker, chief, ps, launcher, driver, job-runner, lead]}",
+        "{role: ['worker:gpu', 'worker:*', '*gpu', 'wor*', 'worker:g[pq]*', 'worker:*-gpu']}",
+        "{kind: JobSet, role: workers}",
+        "{all: [{kind: 'Cr*'}, {role: anyone}]}",
+        "{api_group: jobset.x-k8s.io, role: workers}",
+        "{kind: [SparkApplication, TFJob, MPIJob, DaskJob, RayJob, Pod]}",
+        "{namespace: workers, labels: {kind: PyTorchJobs, role: workers}, kind: null}",
+    ],
+)
+def test_a_when_that_a_known_kind_meets_is_not_told(load: Any, tmp_path: Path, when: str) -> None:
+    (tmp_path / "acme.py").write_text(KINDS)
+    config = load(
+        f"plugins: [./acme.py]\nchains: {{default: {{steps: [{{use: env, when: {when}}}]}}}}\n"
+        f"select: [{{when: {when}, chain: default}}]"
+    )
+    assert config.advice == ()
+
+
+def test_a_transformer_of_a_plugin_that_is_not_loaded(load: Any, tmp_path: Path) -> None:
+    (tmp_path / "acme.py").write_text(KINDS)
+    head = "plugins: [./acme.py]\nchains: {default: {steps: [{use: "
+    with pytest.raises(
+        ConfigError,
+        match=r":2:29: no transformer 'acme_platform\.spot'; no plugin 'acme_platform' is loaded: "
+        r"install it, or name it under `plugins`; known transformers: ",
+    ):
+        load(head + "acme_platform.spot}]}}")
+    for name in ("acme.spot", "spot"):
+        with pytest.raises(ConfigError, match=f"no transformer '{name}'; known transformers: "):
+            load(head + name + "}]}}")
 
 
 # ------------------------------------------------------------------------------------------- digest

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import pytest
 from annotated_types import Gt
 from kubernetes.client import V1Pod, V1PodSpec
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel
 from typing_extensions import NotRequired, TypedDict
 
 from kubetailor.registry import Pod, Selection, TaskContext, Workload, transformer
@@ -133,6 +133,12 @@ class Part(TypedDict):
     open: NotRequired[dict[str, Any]]
 
 
+def _no_blanks(key: str) -> str:
+    if " " in key:
+        raise ValueError("no blanks")
+    return key
+
+
 class Size(BaseModel):
     cpu: str
     count: int = 1
@@ -155,6 +161,7 @@ def takes(
     parts: list[Part] | None = None,
     size: Size | None = None,
     positive: Annotated[int, Gt(0)] = 1,
+    keyed: dict[Annotated[str, AfterValidator(_no_blanks)], str] | None = None,
 ) -> None: ...
 
 
@@ -207,6 +214,13 @@ def test_a_plain_scalar_is_read_by_its_type(written: str, read: Any) -> None:
         ({"choice": "c"}, r"choice: .*'a' or 'b' \(found 'c'\)", ("choice",)),
         ({"texts": {"a": []}}, r"texts.a: .*valid string \(found \[\]\)", ("texts", "a")),
         ({"parts": [{"key": "a"}, {}]}, "required|Field", ("parts", 1, "key")),
+        (
+            {"parts": [{"key": "a", "flg": True}]},
+            r"acme.takes: parts.0: no key 'flg' here; did you mean flag\? \(keys: flag, key, open\)",
+            ("parts", 0, "flg"),
+        ),
+        ({"keyed": {"a b": "c"}}, r"acme.takes: keyed.a b: no blanks \(found", ("keyed", "a b")),
+        ({"keyed": {"[key]": []}}, r"keyed.\[key\]: .*valid string", ("keyed", "[key]")),
         ({"positive": 0}, "positive: .*greater than 0", ("positive",)),
         ({"size": {"cpu": "1", "count": "x" * 200}}, r"size.count.*\.\.\.\)", ("size", "count")),
         ([], "", None),

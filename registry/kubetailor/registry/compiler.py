@@ -19,10 +19,11 @@ from kubetailor.registry.overridable import Overridable, Rule
 from kubetailor.registry.override_compiler import OverrideCompiler
 from kubetailor.registry.plugins import Plugins
 from kubetailor.registry.reading import read_model
-from kubetailor.registry.selectors import compile_selector
+from kubetailor.registry.selectors import Selector, compile_selector
 from kubetailor.registry.source import Source
 from kubetailor.registry.step import Step
 from kubetailor.registry.steps import StepCompiler
+from kubetailor.registry.unmatched import unmatched
 from kubetailor.workloads import KubetailorError, nearest
 
 __all__ = ["Compiler"]
@@ -162,7 +163,9 @@ class Compiler:
             if step.use and step.use.partition(".")[0] in self.broken:
                 continue  # the fault is the plugin's
             with self._collect():
-                steps.append(self.steps.step(step, layer, place))
+                found = self.steps.step(step, layer, place)
+                self._advise_when(found.when, (*place, "when"))
+                steps.append(found)
         return steps
 
     def _merge(
@@ -217,7 +220,9 @@ class Compiler:
                         f"no chain {rule.chain!r}; {nearest(rule.chain, chains, what='chains')}",
                         (*path, "chain"),
                     )
-                yield Selected(self.steps.selector(rule.when, (*path, "when")), rule.chain)
+                when = self.steps.selector(rule.when, (*path, "when"))
+                self._advise_when(when, (*path, "when"))
+                yield Selected(when, rule.chain)
 
     def _overridable(self) -> Overridable:
         written = self.model.overridable
@@ -232,6 +237,13 @@ class Compiler:
         return Overridable(tuple(rules), self.source.mark(("overridable",)))
 
     # advice --------------------------------------------------------------------------------------
+
+    def _advise_when(self, when: Selector, path: tuple[str | int, ...]) -> None:
+        """A `when` that no known kind meets; a parent's is met again in each that extends it."""
+        for message, place in unmatched(when.written, self.plugins.kinds):
+            advice = f"{self.source.mark((*path, *place))}: `when`: {message}"
+            if advice not in self.advice:
+                self.advice.append(advice)
 
     def _advise(self, chain: Chain) -> None:
         """A `when` that reads what a later step may write is outside the promise of idempotence."""

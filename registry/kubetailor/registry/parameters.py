@@ -10,6 +10,7 @@ from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError, w
 from pydantic.errors import PydanticUserError
 from typing_extensions import NotRequired, Required, TypedDict
 
+from kubetailor.registry.reading import keys_at
 from kubetailor.registry.scalars import scalar_validator
 from kubetailor.registry.source import Plain, text
 from kubetailor.registry.transformer import (
@@ -131,6 +132,8 @@ def _parameter_error(
     path = tuple(
         key for key in first["loc"] if not (isinstance(key, str) and key.startswith("function-"))
     )
+    if path[-1:] == ("[key]",) and path[-2:-1] == (first["input"],):
+        path = path[:-1]  # so does pydantic say that the key itself is at fault
     path = (*above, *path)
     name = ".".join(map(str, path))
     known = list(transformer.annotations)
@@ -138,12 +141,23 @@ def _parameter_error(
         listing = f"kubetailor transformers {transformer.name}"
         near = nearest(name, known, what="parameters", listing=listing)
         message = f"no parameter {name!r}; {near}"
+    elif first["type"] == "extra_forbidden" and (keys := _keys_at(transformer, path[:-1])):
+        place = ".".join(map(str, path[:-1]))
+        key = str(path[-1])
+        message = f"{place}: no key {key!r} here; {nearest(key, keys, what='keys')}"
     elif first["type"] == "missing":
         message = f"the parameter {name!r} is required"
     else:
         reason = first["msg"].removeprefix("Value error, ")
         message = f"{name}: {reason} (found {_shown(first['input'])})"
     return ParameterError(f"{transformer.name}: {message}", path)
+
+
+def _keys_at(transformer: Transformer, path: tuple[str | int, ...]) -> list[str]:
+    try:
+        return keys_at(transformer.adapter.json_schema(), path)
+    except PydanticUserError:
+        return []  # a type of a plugin that has no JSON Schema
 
 
 def _shown(value: Any) -> str:

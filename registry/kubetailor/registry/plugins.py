@@ -208,6 +208,16 @@ class Plugins:
         """Every plugin, those with an error too."""
         return list(self._plugins.values())
 
+    def no_transformer(self, name: str) -> str:
+        """Why there is no transformer of a name: its plugin is not there, or it is misspelt."""
+        owner, dot, _ = name.partition(".")
+        missing = ""
+        if dot and owner not in self._plugins:
+            missing = f"no plugin {owner!r} is loaded: install it, or name it under `plugins`; "
+        listing = "kubetailor transformers"
+        near = nearest(name, self.transformers, what="known transformers", listing=listing)
+        return f"no transformer {name!r}; {missing}{near}"
+
     @property
     def files(self) -> list[str]:
         """The files that the config names as plugins: they may change while a process lives."""

@@ -12,7 +12,7 @@ from kubetailor.registry.errors import ConfigError, Mark
 from kubetailor.registry.source import text
 from kubetailor.workloads import nearest
 
-__all__ = ["ConfigErrors", "MarkOf", "read_model"]
+__all__ = ["ConfigErrors", "MarkOf", "keys_at", "read_model"]
 
 M = TypeVar("M", bound=BaseModel)
 MarkOf: TypeAlias = Callable[[Sequence[str | int]], Mark]
@@ -64,7 +64,7 @@ def _form_error(model: type[BaseModel], fault: Any, mark: MarkOf) -> ConfigError
     path = fault["loc"]
     if fault["type"] == "extra_forbidden":
         name = str(path[-1])
-        known = nearest(name, _keys_at(model, path[:-1]), what="keys")
+        known = nearest(name, keys_at(_schema(model), path[:-1]), what="keys")
         return ConfigError(f"no key {name!r} here; {known}", mark(path))
     place = ".".join(map(str, path))
     reason = fault["msg"].removeprefix("Value error, ")
@@ -74,9 +74,8 @@ def _form_error(model: type[BaseModel], fault: Any, mark: MarkOf) -> ConfigError
     return ConfigError(f"{place}: {reason} (found {shown})", mark(path))
 
 
-def _keys_at(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:
-    """The keys that a form has at a path."""
-    schema = _schema(model)
+def keys_at(schema: Any, path: Sequence[str | int]) -> list[str]:
+    """The keys that a form has at a path, by its JSON Schema."""
     node: Any = schema
     for key in path:
         node = _deref(node, schema)

@@ -20,7 +20,6 @@ from kubetailor.registry.selectors import (
 )
 from kubetailor.registry.step import Layer, Step
 from kubetailor.registry.transformer import Transformer
-from kubetailor.workloads import nearest
 
 __all__ = ["StepCompiler"]
 
@@ -91,12 +90,9 @@ class StepCompiler:
         Raises:
             ConfigError: there is none.
         """
-        transformers = self.plugins.transformers
-        found = transformers.get(name)
+        found = self.plugins.transformers.get(name)
         if found is None:
-            listing = "kubetailor transformers"
-            near = nearest(name, transformers, what="known transformers", listing=listing)
-            raise self.error(f"no transformer {name!r}; {near}", path)
+            raise self.error(self.plugins.no_transformer(name), path)
         return found
 
     def selector(self, when: Any, path: tuple[str | int, ...]) -> Selector:

@@ -71,9 +71,17 @@ CONFIGS = {
         chain("{use: tolerations, with: {add: [{key: a, tolerationSeconds: soon}]}}"),
         r":5:\d+: tolerations: add\.0\.tolerationSeconds: .*integer.* \(found 'soon'\)",
     ),
+    "key in a parameter": (
+        chain("{use: tolerations, with: {add: [{key: a, efect: NoSchedule}]}}"),
+        r":5:\d+: tolerations: add\.0: no key 'efect' here; did you mean effect\? .+",
+    ),
+    "plugin that is not loaded": (
+        chain("use: acme_platform.spot"),
+        r":5:9: no transformer 'acme_platform\.spot'; no plugin 'acme_platform' is loaded: .+",
+    ),
     "label key": (
         chain("{use: labels, with: {set: {a b: c}}}"),
-        r":5:\d+: labels: set\.a b.* key 'a b': .+",
+        r":5:\d+: labels: set\.a b: key 'a b': .+",
     ),
     "required parameter": (
         chain("use: priority_class"),

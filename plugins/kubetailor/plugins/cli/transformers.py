@@ -13,7 +13,6 @@ from kubetailor.plugins.cli.options import config_option, output_option
 from kubetailor.plugins.cli.output import fail, print_json, print_table
 from kubetailor.registry import Transformer
 from kubetailor.registry.describe import Parameter, description_of, parameters_of
-from kubetailor.workloads import nearest
 
 __all__ = ["transformers"]
 
@@ -27,9 +26,7 @@ def transformers(name: str | None, output: str, config: Path | None) -> None:
     plugins, _ = installed(config)
     known = plugins.transformers
     if name is not None and name not in known:
-        listing = "kubetailor transformers"
-        near = nearest(name, known, what="known transformers", listing=listing)
-        fail(f"no transformer {name!r}; {near}")
+        fail(plugins.no_transformer(name))
     chosen = [known[name]] if name is not None else [known[n] for n in sorted(known)]
     if output == "json":
         rows = [_as_json(transformer) for transformer in chosen]
