@@ -281,7 +281,7 @@ def test_a_patch_names_a_container_that_is_not_there(tailor: TailorBench) -> Non
     ("use", "parameters", "message"),
     [
         ("tolerations", {"add": [{"key": "a", "operator": "exists"}]}, "'Equal' or 'Exists'"),
-        ("tolerations", {"add": [{"keyy": "a"}]}, "add.0.keyy"),
+        ("tolerations", {"add": [{"keyy": "a"}]}, "add.0: no key 'keyy' here; did you mean key"),
         (
             "tolerations",
             {"add": [{"key": "a", "effect": "NoRun"}]},
