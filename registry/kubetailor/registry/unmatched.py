@@ -22,13 +22,17 @@ def unmatched(when: Any, kinds: KindTable) -> Iterator[tuple[str, _At]]:
         when: a `when` that can be compiled, as it was written.
         kinds: the kinds that are known.
     """
+    written = list(_patterns(when, ()))
+    if not written:
+        return  # most conditions name none, and are compiled at each load
     # Conditions see the objects that become of task templates.
     rows = [kind for kind in kinds.values() if kind is not TASK_TEMPLATE]
     known = {"kind": {row.name for row in rows}, "api_group": {row.group for row in rows}}
-    roles = list(dict.fromkeys(role for kind in kinds.values() for role in kind.roles))
+    asks_role = any(field == "role" for field, _, _ in written)
+    with_roles = tuple(kinds.values()) if asks_role else ()
+    roles = dict.fromkeys(role for kind in with_roles for role in kind.roles)
     named = [role for role in roles if not role.startswith("{")]
-    free = [row for row in rows if _names_roles_freely(row)]
-    written = list(_patterns(when, ()))
+    free = [row for row in with_roles if row is not TASK_TEMPLATE and _names_roles_freely(row)]
     about_free = any(
         field in known and fnmatch.fnmatchcase(row.name if field == "kind" else row.group, pattern)
         for field, pattern, _ in written
