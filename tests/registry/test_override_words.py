@@ -180,7 +180,7 @@ def every(
     free: Any = None,
     deep: dict[str, dict[str, int]] | None = None,
     mapping: Mapping[str, bool] | None = None,
-    bare: dict | None = None,  # type: ignore[type-arg]
+    bare: dict | None = None,  # type: ignore[type-arg]  # some authors write it bare
 ) -> None: ...
 
 

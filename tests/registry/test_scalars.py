@@ -125,7 +125,7 @@ READS: list[tuple[Any, str, Any]] = [
     (Model, "{inner: [{name: 1, open: 1}]}", Model(inner=[Model(name="1", open=1)])),
     (list[Model], "[{open: 1}]", [Model(open=1)]),
     (Model | str, "1.10", "1.10"),
-    (Loose, "{name: 1, more: 1}", Loose(name="1", more=1)),  # type: ignore[call-arg]
+    (Loose, "{name: 1, more: 1}", Loose(name="1", more=1)),  # type: ignore[call-arg]  # an open form
     (Typed, f"{{name: true, open: {OPEN_TEXT}}}", {"name": "true", "open": OPEN}),
 ]
 

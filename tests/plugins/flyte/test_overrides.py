@@ -49,7 +49,7 @@ train = task(container_image="i:1", **gpus("1"))(_work)
 def node(**overrides: Any) -> Any:
     @workflow
     def wf(x: int) -> int:
-        return train(x=x).with_overrides(**overrides)  # type: ignore[no-any-return]
+        return train(x=x).with_overrides(**overrides)  # type: ignore[no-any-return]  # a promise
 
     return wf
 
