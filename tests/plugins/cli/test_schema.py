@@ -167,3 +167,13 @@ def test_a_broken_plugin_is_a_warning(run: Run, write: Write) -> None:
     assert result.exit_code == 0
     assert "kubetailor.yaml:1:11: plugin 'broken': " in result.stderr
     assert "with.labels" in json.loads(result.stdout)["$defs"]
+
+
+def test_that_of_an_override(run: Run, write: Write) -> None:
+    write("team.py", TEAM)
+    write("kubetailor.yaml", HEAD)
+    schema = json.loads(run("schema", "override").stdout)
+    validator = jsonschema.Draft202012Validator(schema)
+    assert validator.is_valid({"steps": [{"use": "team.spot", "with": {"pool": "a"}}]})
+    assert not validator.is_valid({"steps": [{"use": "team.spott"}]})
+    assert not validator.is_valid({"chains": {}})

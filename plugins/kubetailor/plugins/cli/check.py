@@ -53,13 +53,15 @@ def _count(number: int, what: str) -> str:
 
 
 @click.command()
+@click.argument("what", type=click.Choice(("config", "override")), default="config")
 @config_option
-def schema(config: Path | None) -> None:
-    """Print the JSON Schema of a config.
+def schema(what: str, config: Path | None) -> None:
+    """Print the JSON Schema of a config, or of an override.
 
     It is made for what is installed; with it an editor that has a YAML language server completes
-    and checks kubetailor.yaml.
+    and checks kubetailor.yaml, or the file of `--override`.
     """
-    from kubetailor.registry.schema import config_schema
+    from kubetailor.registry.schema import config_schema, override_schema
 
-    print_json(config_schema(*installed(config)))
+    of = {"config": config_schema, "override": override_schema}
+    print_json(of[what](*installed(config)))

@@ -20,12 +20,14 @@ from kubetailor.plugins.cli.options import (
     task_option,
 )
 from kubetailor.plugins.cli.output import fail, faults_of, print_notes, print_warnings
+from kubetailor.plugins.cli.overriding import GivenOverride, override_options
 from kubetailor.registry import Chain, Phase, Result
 from kubetailor.registry.context import known_of_template
 from kubetailor.workloads import Document, Kind, KubetailorError, Workload
 from kubetailor.workloads.task_template import TASK_TEMPLATE
 
 if TYPE_CHECKING:
+    from kubetailor.registry.outcome import OverrideOutcome
     from kubetailor.registry.tailor import Tailor
 
 __all__ = ["Outcome", "over_manifests", "tailor_files"]
@@ -74,6 +76,7 @@ def over_manifests(
         @chain_option
         @phase_option
         @task_option
+        @override_options
         @functools.wraps(command)
         def run(
             filename: tuple[str, ...],
@@ -82,12 +85,13 @@ def over_manifests(
             chain: str | None,
             phase: Phase | None,
             task: dict[str, str],
+            override: GivenOverride,
             **others: Any,
         ) -> None:
             # What a plugin prints must not get into what is applied.
             with redirect_stdout(sys.stderr):
                 tailor = required_tailor(config, chain, task)
-                outcomes = tailor_files(tailor, filename, recursive, phase)
+                outcomes = tailor_files(tailor, filename, recursive, phase, override)
             command(outcomes, **others)
 
         return run
@@ -96,7 +100,11 @@ def over_manifests(
 
 
 def tailor_files(
-    tailor: Tailor, names: Sequence[str], recursive: bool, phase: Phase | None
+    tailor: Tailor,
+    names: Sequence[str],
+    recursive: bool,
+    phase: Phase | None,
+    given: GivenOverride,
 ) -> list[Outcome]:
     """Run the chain over every object of the files; warnings and notes go to stderr.
 
@@ -105,19 +113,24 @@ def tailor_files(
         names: files, folders, or ``-``.
         recursive: read folders and all that is in them.
         phase: the phase, or None for each object's own.
+        given: the override, if there is one; the objects stand for its execution.
 
     Raises:
         Fault: with all that is wrong, file by file and object by object.
+        OverrideError: a step of the override may not be, or does nothing.
     """
     documents, faults = read_manifests(names, recursive)
     outcomes: list[Outcome] = []
+    override = _outcome(tailor, given)
     for document in documents:
         try:
-            outcomes.append(_tailor(tailor, document, phase))
+            outcomes.append(_tailor(tailor, document, phase, override))
         except KubetailorError as error:
             faults += [f"{document.where}: {fault}" for fault in faults_of(error)]
     if faults:
         fail(*faults)
+    if override is not None:
+        override.check()
     results = [(f"{each.document.where}: {each.title}", each.result) for each in outcomes]
     for where, result in results:
         print_warnings(where, result)
@@ -125,13 +138,27 @@ def tailor_files(
     return outcomes
 
 
-def _tailor(tailor: Tailor, document: Document, phase: Phase | None) -> Outcome:
+def _outcome(tailor: Tailor, given: GivenOverride) -> OverrideOutcome | None:
+    if not given:
+        return None
+    from kubetailor.registry.outcome import OverrideOutcome
+
+    written = given.read(tailor.config.plugins.transformers)
+    return OverrideOutcome(tailor.config.overrides.compile(written))
+
+
+def _tailor(
+    tailor: Tailor, document: Document, phase: Phase | None, outcome: OverrideOutcome | None
+) -> Outcome:
     obj = document.obj
     kind = tailor.kind_of(obj)
     is_task = kind == TASK_TEMPLATE
     chosen: Phase = phase or ("serialize" if is_task else "admit")
     known = known_of_template(obj) if is_task else {}
-    found = tailor.tailor(obj, chosen, kind=kind, **known)
+    override = None if outcome is None else outcome.override
+    found = tailor.tailor(obj, chosen, kind=kind, override=override, **known)
+    if outcome is not None and kind is not None:
+        outcome.add(tailor.task(chosen, **known), found.result, kind)
     return Outcome(document, _title(obj, kind), chosen, found.chain, found.result)
 
 
