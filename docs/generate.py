@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 from pydantic import BaseModel
+from reference_examples import example_of, hook_example
 
 from kubetailor.registry import Container, Pod, TaskContext, Workload, hookspecs
 from kubetailor.registry.accelerators import Accelerator, Catalogue
@@ -139,6 +140,7 @@ def transformer_section(transformer: Transformer) -> str:
                 for p in parameters_of(transformer)
             ),
         )
+        + ("" if (example := example_of(transformer.name)) is None else f"\n{example.markdown()}")
     )
 
 
@@ -372,9 +374,10 @@ def hooks() -> str:
             text, _, fields = text.partition("\n:")
             lines = re.split(r"\n:", fields) if fields else []
             listed = "".join(f"- {_field(line)}\n" for line in lines)
+            shown = hook_example(name).read_text(encoding="utf-8")
             parts.append(
                 f"\n## {name}\n\n```text\n@hookimpl\ndef {name}{_signature(value)}: ...\n```\n\n"
-                f"{text.strip()}\n\n{listed}"
+                f"{text.strip()}\n\n{listed}\n```python title={name}.py\n{shown}```\n"
             )
     parts.append(
         "\n## RegisterTransformer\n\nWhat `register_transformers` is given:\n\n```text\n"

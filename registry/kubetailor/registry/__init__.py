@@ -13,7 +13,7 @@ from kubetailor.registry.errors import (
     StepError,
 )
 from kubetailor.registry.explain import Change
-from kubetailor.registry.hookspecs import hookimpl
+from kubetailor.registry.hookspecs import RegisterTransformer, hookimpl
 from kubetailor.registry.overrides import Override
 from kubetailor.registry.result import Result, Warned
 from kubetailor.registry.selection import Selection
@@ -51,6 +51,7 @@ __all__ = [
     "PluginError",
     "Pod",
     "PodPath",
+    "RegisterTransformer",
     "Result",
     "Selection",
     "Step",
