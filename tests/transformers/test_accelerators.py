@@ -247,6 +247,48 @@ def test_flytes_labels_are_marks_of_a_device() -> None:
     assert {entry.name for entry in marks.present([("device", "d")], ())} == {"whole", "slice"}
 
 
+def test_a_slices_resource_tells_all_that_use_it_and_a_whole_gpus_none() -> None:
+    """An entry that extends a slice does not make the slice unknown."""
+    entries: dict[str, Any] = {
+        "slice": {"resource": "nvidia.com/mig-1g.5gb"},
+        "pool": {"extends": "slice", "node_selector": {"pool": "p"}},
+        "whole": {"resource": GPU},
+        "other": {"extends": "whole"},
+    }
+    marks = Catalogue(entries).marks
+    found = marks.present((), ["nvidia.com/mig-1g.5gb"])
+    assert [entry.name for entry in found] == ["pool", "slice"]
+    placed = marks.present([("pool", "p")], ["nvidia.com/mig-1g.5gb"])
+    assert [entry.name for entry in placed] == ["pool"]
+    assert marks.present((), [GPU]) == ()
+
+
+def test_every_word_for_a_device_is_a_mark() -> None:
+    entries = {"e": {"resource": GPU, "device": "d", "aliases": ["old", "D"], "partition": "p"}}
+    catalogue = Catalogue(entries, FlyteSettings("device", "partition"))
+    for word in ("d", "old", "D"):
+        (entry,) = catalogue.marks.present([("device", word)], ())
+        stated = catalogue.stated((entry,))
+        assert entry.name == "e"
+        assert stated.selects("device", word)
+        assert stated.tolerates(
+            {"key": "device", "operator": "Equal", "value": word, "effect": "NoSchedule"}
+        )
+    assert not catalogue.marks.present([("device", "other")], ())
+    # It is written by its first word alone.
+    assert catalogue.flyte.pairs(entry.device, entry.partition) == {"device": "d", "partition": "p"}
+
+
+def test_the_pages_of_an_entry_are_not_in_the_digest(tmp_path: Path) -> None:
+    def digest(more: str) -> str:
+        text = f"accelerators: {{a: {{resource: {GPU}, device: d{more}}}}}\n"
+        steps = "chains: {default: {steps: [{use: gpu, with: {type: a}}]}}\n"
+        return load_config(config(tmp_path, text + steps), entry_points=False).digest
+
+    assert digest("") == digest(", pages: ['https://example.com']")
+    assert digest("") != digest(", aliases: [e]")
+
+
 # presets -----------------------------------------------------------------------------------------
 
 
@@ -255,15 +297,11 @@ def test_every_entry_of_every_file_is_registered_as_it_is_written() -> None:
     for file in FILES.iterdir():
         if file.name.endswith(".yaml"):
             found = yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
+            pages = found.pop("pages")
             assert not written.keys() & found.keys()
-            written.update(found)
-    assert {name: dict(entry) for name, entry in registered().items()} == written
-
-
-def test_every_file_names_the_pages_that_it_comes_from() -> None:
-    for file in FILES.iterdir():
-        if file.name.endswith(".yaml"):
-            assert "https://" in file.read_text(encoding="utf-8").partition("resource:")[0]
+            written.update({name: {"pages": pages, **entry} for name, entry in found.items()})
+    found = {name: {**entry, "pages": [*entry["pages"]]} for name, entry in registered().items()}
+    assert found == written
 
 
 @pytest.mark.parametrize("name", sorted(presets()))
@@ -283,6 +321,8 @@ def test_a_preset_is_something_that_kubernetes_takes(name: str) -> None:
     # A resource of its own is enough of a place.
     assert any([entry.node_selector, entry.node_requirements, "/mig-" in entry.resource])
     assert entry.is_slice == (entry.partition is not None)
+    assert entry.pages
+    assert all(page.startswith("https://") for page in entry.pages)
 
 
 def test_a_preset_is_recognised_on_a_pod_that_it_places() -> None:
@@ -295,6 +335,15 @@ def test_a_preset_is_recognised_on_a_pod_that_it_places() -> None:
         if pairs:
             assert entry in found
         assert not entry.is_slice or all(other.is_slice for other in found)
+
+
+def test_a_preset_looks_like_no_other() -> None:
+    """Two names of one thing would be one too many, and a slip of the data."""
+    forms: dict[str, list[str]] = {}
+    for name, entry in presets().items():
+        placed = [entry.resource, entry.node_selector, entry.node_requirements, entry.tolerations]
+        forms.setdefault(repr(placed), []).append(name)
+    assert not [names for names in forms.values() if len(names) > 1]
 
 
 def test_gkes_are_placed_by_flyte_where_its_label_is_gkes() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from kubetailor.registry.entries import AcceleratorError, laid_over, read_fields
-from kubetailor.registry.marks import Marks
+from kubetailor.registry.marks import Marks, is_slice_resource
 from kubetailor.registry.placeholder import filled
 from kubetailor.registry.stated import Stated
 from kubetailor.workloads import nearest
@@ -26,10 +26,13 @@ class FlyteSettings:
     Attributes:
         device_label: `gpu-device-node-label`.
         partition_label: `gpu-partition-size-node-label`.
+        offloaded_closures: FlyteAdmin's `useOffloadedWorkflowClosure`: no phase `launch` sees the
+            tasks of an execution.
     """
 
     device_label: str = "k8s.amazonaws.com/accelerator"
     partition_label: str = "k8s.amazonaws.com/gpu-partition-size"
+    offloaded_closures: bool = False
 
     def pairs(self, device: str | None, partition: str | None) -> dict[str, str]:
         """The node labels by which FlytePropeller places a device."""
@@ -52,7 +55,8 @@ class Accelerator:
         name: its name.
         resource: the resource that a container asks for, such as ``nvidia.com/gpu``.
         device: Flyte's word for it (`GPUAccelerator(device)`), or None.
-        partition: Flyte's partition size, or None.
+        aliases: other words for the device, by which it is recognised too (Flyte 2's).
+        partition: Flyte's partition size, or None; of a TPU, the topology.
         node_selector: node labels; ``{count}`` stands for the number of GPUs.
         tolerations: tolerations as Kubernetes writes them.
         node_requirements: match expressions of the required node affinity.
@@ -61,11 +65,13 @@ class Accelerator:
         requests: resource -> quantity that the container requests, whatever the number of GPUs.
         limits: the same for its limits.
         by_count: count -> fields that are laid over this entry.
+        pages: the pages of vendors that it comes from.
     """
 
     name: str
     resource: str
     device: str | None = None
+    aliases: tuple[str, ...] = ()
     partition: str | None = None
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Mapping[str, Any], ...] = ()
@@ -75,6 +81,7 @@ class Accelerator:
     requests: Mapping[str, str] = field(default_factory=dict)
     limits: Mapping[str, str] = field(default_factory=dict)
     by_count: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    pages: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, name: str, written: Mapping[str, Any]) -> Accelerator:
@@ -95,6 +102,11 @@ class Accelerator:
         """All that it may look like: itself, and with each of `by_count` laid over it."""
         overlays = self.by_count.values()
         return (self, *(self._with(laid_over(self._values, over)) for over in overlays))
+
+    @property
+    def devices(self) -> tuple[str | None, ...]:
+        """Every word for the device, or None alone."""
+        return (self.device, *self.aliases)
 
     @property
     def is_slice(self) -> bool:
@@ -120,16 +132,6 @@ _FORM = tuple(f.name for f in fields(Accelerator) if f.name not in ("name", "by_
 def vendor_of(resource: str) -> str:
     """The domain of a resource's name."""
     return resource.partition("/")[0]
-
-
-def is_slice_resource(resource: str) -> bool:
-    """Whether a resource stands for a part of a GPU.
-
-    https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-mig.html names
-    them ``nvidia.com/mig-…``, and gpu-sharing.html on that site ``….shared``.
-    """
-    kind = resource.partition("/")[2]
-    return kind.startswith("mig-") or kind.endswith(".shared")
 
 
 class Catalogue(Mapping[str, Accelerator]):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from kubetailor.registry.accelerators import Catalogue
+from kubetailor.registry.accelerators import Accelerator, Catalogue
 from kubetailor.registry.hookspecs import PROJECT
 from kubetailor.registry.plugins import Plugins
 from kubetailor.registry.source import as_written, canonical
@@ -43,11 +43,15 @@ def chain_digest(
                 for step in steps
             ],
             "strict": strict,
-            "accelerators": {name: _plain(asdict(catalogue[name])) for name in used},
-            "flyte": asdict(catalogue.flyte),
+            "accelerators": {name: _accelerator(catalogue[name]) for name in used},
+            "flyte": {name: said for name, said in asdict(catalogue.flyte).items() if said},
             "plugins": identities,
         }
     )
+
+
+def _accelerator(entry: Accelerator) -> Any:
+    return _plain({key: value for key, value in asdict(entry).items() if key != "pages"})
 
 
 def sha256(value: Any) -> str:

@@ -165,6 +165,7 @@ def _overlay(where: str, over: Any) -> dict[str, Any]:
 _READ: Mapping[str, Read] = {
     "resource": _text,
     "device": _text,
+    "aliases": _list_of(_text),
     "partition": _text,
     "node_selector": _map_of(_text),
     "tolerations": _list_of(
@@ -186,5 +187,6 @@ _READ: Mapping[str, Read] = {
     "requests": _map_of(_quantity),
     "limits": _map_of(_quantity),
     "by_count": _by_count,
+    "pages": _list_of(_text),
 }
 """How each field is read; `extends` is resolved before."""

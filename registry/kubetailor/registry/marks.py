@@ -10,7 +10,7 @@ from kubetailor.registry.placeholder import COUNT, matches_count
 if TYPE_CHECKING:
     from kubetailor.registry.accelerators import Accelerator, FlyteSettings
 
-__all__ = ["Marks", "stated_pairs"]
+__all__ = ["Marks", "is_slice_resource", "stated_pairs"]
 
 _Mark: TypeAlias = tuple[str, tuple[str, ...]]
 """An entry's name, and what tells its marks apart."""
@@ -25,12 +25,22 @@ def stated_pairs(entry: Accelerator) -> Iterator[tuple[str, str]]:
                 yield expression["key"], value
 
 
+def is_slice_resource(resource: str) -> bool:
+    """Whether a resource stands for a part of a GPU.
+
+    https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-mig.html names
+    them ``nvidia.com/mig-…``, and gpu-sharing.html on that site ``….shared``.
+    """
+    kind = resource.partition("/")[2]
+    return kind.startswith("mig-") or kind.endswith(".shared")
+
+
 class Marks:
     """The marks of a catalogue's entries, built once for it.
 
     A mark is a selector pair, a value of an `In` requirement, a device or partition on
-    FlytePropeller's labels, or a resource that only one entry uses. ``{count}`` in a mark is any
-    number.
+    FlytePropeller's labels, or a resource that only one entry uses or that stands for a slice.
+    ``{count}`` in a mark is any number.
 
     Attributes:
         resources: every resource that an entry asks for.
@@ -53,11 +63,14 @@ class Marks:
                 users.setdefault(form.resource, set()).add(entry.name)
                 for key, value in stated_pairs(form):
                     self._add(key, value, (entry.name, ("stated", key, value)))
-                for key, value in flyte.pairs(form.device, form.partition).items():
-                    self._add(key, value, (entry.name, ("flyte", key, value)))
+                for device in form.devices:
+                    for key, value in flyte.pairs(device, form.partition).items():
+                        self._add(key, value, (entry.name, ("flyte", key, value)))
         self.resources: frozenset[str] = frozenset(users)
-        self._only: Mapping[str, str] = {
-            resource: next(iter(names)) for resource, names in users.items() if len(names) == 1
+        self._telling: Mapping[str, list[str]] = {
+            resource: sorted(names)
+            for resource, names in users.items()
+            if len(names) == 1 or is_slice_resource(resource)
         }
 
     def _add(self, key: str, value: str, mark: _Mark) -> None:
@@ -92,7 +105,7 @@ class Marks:
             for name, mark in self._of(key, value):
                 found.setdefault(name, set()).add(mark)
         for resource in resources:
-            if only := self._only.get(resource):
-                found.setdefault(only, set()).add(("resource", resource))
+            for name in self._telling.get(resource, ()):
+                found.setdefault(name, set()).add(("resource", resource))
         most = max(map(len, found.values()), default=0)
         return tuple(self._entries[name] for name, marks in found.items() if len(marks) == most)

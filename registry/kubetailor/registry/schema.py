@@ -194,9 +194,11 @@ def _when_schema() -> dict[str, Any]:
 
 _TEXTS: dict[str, Any] = {"type": ["object", "null"], "additionalProperties": _GLOB}
 _OBJECTS: dict[str, Any] = {"type": ["array", "null"], "items": {"type": "object"}}
+_LIST: dict[str, Any] = {"type": ["array", "null"], "items": _SCALAR}
 _ACCELERATOR: Mapping[str, Any] = {
     "resource": _SCALAR,
     "device": _GLOB,
+    "aliases": _LIST,
     "partition": _GLOB,
     "node_selector": _TEXTS,
     "tolerations": _OBJECTS,
@@ -205,6 +207,7 @@ _ACCELERATOR: Mapping[str, Any] = {
     "per_gpu": _TEXTS,
     "requests": _TEXTS,
     "limits": _TEXTS,
+    "pages": _LIST,
 }
 
 

@@ -37,7 +37,8 @@ class Stated:
             name for f in forms for part in (f.per_gpu, f.requests, f.limits) for name in part
         }
         self._flyte = flyte
-        by_flyte = [flyte.pairs(form.device, form.partition) for form in forms]
+        devices = [(device, form.partition) for form in forms for device in form.devices]
+        by_flyte = [flyte.pairs(*device) for device in devices]
         selectors = [*(form.node_selector for form in forms), *by_flyte]
         self._selected = _by_key(pair for selector in selectors for pair in selector.items())
         self._placed = {key for form in forms for key, _ in stated_pairs(form)} | set(
@@ -45,10 +46,10 @@ class Stated:
         )
         self._required = [r for form in forms for r in form.node_requirements]
         self._tolerated: dict[tuple[Any, ...], set[str]] = {}
-        for form in forms:
-            for entry in (*form.tolerations, *flyte.tolerations(form.device, form.partition)):
-                key, operator, value, effect = toleration_key(entry)
-                self._tolerated.setdefault((key, operator, effect), set()).add(value)
+        own = [entry for form in forms for entry in form.tolerations]
+        for entry in (*own, *(entry for d in devices for entry in flyte.tolerations(*d))):
+            key, operator, value, effect = toleration_key(entry)
+            self._tolerated.setdefault((key, operator, effect), set()).add(value)
 
     def selects(self, key: str, value: Json) -> bool:
         """Whether a selector pair is theirs, or a partition's on FlytePropeller's label."""

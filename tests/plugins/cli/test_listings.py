@@ -161,6 +161,7 @@ def test_accelerators(run: Run, team: None) -> None:
     assert found["acme-1"]["node_selector"] == {"acme.io/chip": "one"}
     assert "acme-2" not in found
     assert "Warning: accelerator 'acme-2': no field 'resorce'" in result.stderr
+    assert all(row["pages"] for name, row in found.items() if not name.startswith("acme"))
     line = next(x for x in run("accelerators").stdout.splitlines() if x.startswith("acme-1"))
     assert line.split(maxsplit=2) == ["acme-1", "acme.io/gpu", "acme.io/chip=one, zone In (a, b)"]
 
@@ -171,12 +172,27 @@ def test_kinds(run: Run, team: None) -> None:
         "group": "acme.io",
         "kind": "Trainer",
         "roles": ["trainer"],
-        "queue": True,
+        "queue": "metadata",
+        "suspend": None,
+        "primary": [],
+        "ignored": [],
+        "reads": None,
     }
     assert found["SparkApplication"]["roles"] == ["driver", "executor"]
     assert {"primary", "master", "worker", "submitter"} <= set(found["TaskTemplate"]["roles"])
-    assert found["DaskJob"]["queue"] is False
-    assert "acme.io" in run("kinds").stdout
+    assert found["DaskJob"]["queue"] is None
+    assert found["CronJob"]["queue"] == "spec.jobTemplate.metadata"
+    assert found["RayService"]["suspend"] == "spec.rayClusterConfig.suspend"
+    torch = found["PyTorchJob"]
+    assert (torch["primary"], torch["ignored"]) == (["pytorch"], ["restartPolicy"])
+    assert torch["roles"] == ["master", "worker"]
+    assert "tolerations" in found["SparkApplication"]["reads"]
+    lines = {line.split()[0]: line for line in run("kinds").stdout.splitlines()}
+    assert "acme.io" in lines["Trainer"]
+    assert lines["PyTorchJob"].split()[-2:] == ["pytorch", "restartPolicy"]
+    assert lines["SparkApplication"].endswith(
+        f"all but {len(found['SparkApplication']['reads'])} fields"
+    )
 
 
 @pytest.mark.parametrize("command", ["plugins", "transformers", "accelerators", "kinds", "schema"])

@@ -1,7 +1,7 @@
 """The accelerators that ship, as data: one file for each platform, with the pages it comes from.
 
 A file is split into its entries when it is registered, and an entry is parsed when it is read: most
-configs read one or two of them.
+configs read one or two of them. The key `pages` of a file is that of each entry without its own.
 """
 
 from __future__ import annotations
@@ -41,21 +41,27 @@ def _presets(text: str) -> Iterator[tuple[str, _Preset]]:
     """The entries of a file, each from its name to the next one's."""
     starts = list(_NAME.finditer(text))
     ends = [*(match.start() for match in starts[1:]), len(text)]
-    for match, end in zip(starts, ends, strict=True):
-        yield match[1], _Preset(text[match.start() : end])
+    parts = {m[1]: text[m.start() : end] for m, end in zip(starts, ends, strict=True)}
+    pages = tuple(_parsed(parts.pop("pages")))
+    for name, part in parts.items():
+        yield name, _Preset(part, pages)
+
+
+def _parsed(part: str) -> Any:
+    (value,) = yaml.load(part, Loader=_Loader).values()
+    return value
 
 
 class _Preset(Mapping[str, Any]):
     """One entry, parsed when it is read."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, pages: tuple[str, ...]) -> None:
         self._text = text
+        self._pages = pages
 
     @functools.cached_property
     def _data(self) -> dict[str, Any]:
-        (entry,) = yaml.load(self._text, Loader=_Loader).values()
-        found: dict[str, Any] = entry
-        return found
+        return {"pages": self._pages, **_parsed(self._text)}
 
     def __getitem__(self, key: str) -> Any:
         return self._data[key]
