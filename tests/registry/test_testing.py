@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kubernetes.client import V1PodSpec, V1Toleration
 
-from kubetailor.registry import Pod, StepError, TaskContext, Workload, transformer
+from kubetailor.registry import OverrideError, Pod, StepError, TaskContext, Workload, transformer
 from kubetailor.registry.testing import ABSENT, TailorBench
 
 pytest_plugins = ["pytester"]
@@ -66,6 +66,21 @@ def test_it_runs_a_transformer_by_name_and_a_whole_chain(
         chain = tailor.chain(source)
         chain.prove(POD, domain="d").assert_changes({"spec.priorityClassName": "high"})
         chain.run(POD, domain="e").assert_unchanged()
+
+
+def test_it_runs_the_override_of_an_execution(tailor: TailorBench) -> None:
+    chain = tailor.chain(
+        "chains:\n  default:\n"
+        "    steps: [{use: node_selector, with: {set: {pool: a, zone: z}}}]\n"
+        "    enforce: [{use: labels, with: {set: {team: speech}}}]\n"
+    )
+    override = "steps: [{use: node_selector, with: {set: {pool: b}}}]"
+    outcome = chain.prove(POD, override=override)
+    assert outcome["spec.nodeSelector"] == {"pool": "b", "zone": "z"}
+    assert outcome["metadata.labels.team"] == "speech"
+    assert chain.run(POD)["spec.nodeSelector"] == {"pool": "a", "zone": "z"}
+    with pytest.raises(OverrideError, match="image"):
+        chain.run(POD, override="steps: [{use: image, with: {image: evil}}]")
 
 
 def test_it_knows_the_task_and_picks_pods(tailor: TailorBench) -> None:
@@ -129,6 +144,22 @@ def test_it_finds_a_transformer_that_loses_what_it_does_not_know(tailor: TailorB
 
     with pytest.raises(AssertionError, match=r"lost.*\n- spec.containers\[main\].kubetailorProbe"):
         tailor.prove(rebuilds, POD)
+
+
+def test_what_is_new_need_not_hold_what_nobody_knows(tailor: TailorBench) -> None:
+    def adds(pod: Pod) -> None:
+        for init in (False, True):
+            pod.add_container({"name": f"side-{init}".lower(), "image": "i"}, init=init)
+
+    two = {**POD, "spec": {"containers": [{"name": "a"}, *POD["spec"]["containers"]]}}
+    tailor.prove(adds, two)
+
+    def adds_and_loses(pod: Pod) -> None:
+        adds(pod)
+        pod.merge({"containers": [{"name": "a", "kubetailorProbe": None}]})
+
+    with pytest.raises(AssertionError, match=r"lost.*\n- spec.containers\[a\].kubetailorProbe"):
+        tailor.prove(adds_and_loses, two)
 
 
 def test_it_finds_parts_that_two_results_share(tailor: TailorBench) -> None:

@@ -146,9 +146,13 @@ def without_gpus(name: str) -> dict[str, Any]:
 
 
 def pytorch_job(pod: dict[str, Any], count: int) -> dict[str, Any]:
+    containers = [{**container, "name": "pytorch"} for container in pod["spec"]["containers"]]
     replicas = {
         "Master": {"replicas": 1, "template": without_gpus("pytorch")},
-        "Worker": {"replicas": 2, "template": {"spec": pod["spec"]}},
+        "Worker": {
+            "replicas": 2,
+            "template": {"spec": {**pod["spec"], "containers": containers}},
+        },
     }
     return job("kubeflow.org/v1", "PyTorchJob", {"pytorchReplicaSpecs": replicas})
 

@@ -15,7 +15,7 @@ __all__ = ["Result", "Warned"]
 
 
 class Warned(NamedTuple):
-    """A warning: what, of which step, at which field."""
+    """A warning: what, of which step, at which field; without a step, of the object itself."""
 
     text: str
     step: str
@@ -23,7 +23,8 @@ class Warned(NamedTuple):
 
     def __str__(self) -> str:
         place = f" ({self.field})" if self.field and self.field not in self.text else ""
-        return f"step {self.step!r}: {self.text}{place}"
+        step = f"step {self.step!r}: " if self.step else ""
+        return f"{step}{self.text}{place}"
 
 
 @dataclass

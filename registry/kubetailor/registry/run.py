@@ -27,6 +27,7 @@ from kubetailor.workloads import (
     check_json,
     validate,
 )
+from kubetailor.workloads.authored import unread_fields
 
 if TYPE_CHECKING:
     from kubetailor.registry.chain import Chain
@@ -354,6 +355,8 @@ class Run:
                 validate(result.before, result.after)
             except KubetailorError as error:
                 raise self._error(self._culprit(error), error) from None
+            for text, field in unread_fields(result.after, self.workload.kind):
+                result.warnings.append(Warned(text, "", field))
         elif not went_on:
             return
         for plugin, function, names in self.chain.validators:

@@ -28,6 +28,7 @@ from kubetailor.registry.context import Phase, TaskContext
 from kubetailor.registry.explain import Change, readable
 from kubetailor.registry.fieldpath import ABSENT, field_at, with_field
 from kubetailor.registry.load import load_config
+from kubetailor.registry.overrides import Override
 from kubetailor.registry.parameters import read_parameters
 from kubetailor.registry.result import Result
 from kubetailor.registry.selectors import compile_selector
@@ -143,8 +144,9 @@ def _proven(run: Run, obj: JsonMap) -> Outcome:
     applied = _patched(deep_copy(obj), outcome.patch)
     _must(same(applied, result.after), "the patch does not lead to what came out")
 
-    probed = run(_with_probes(outcome.before)).after
-    lost = _lines(_with_probes(result.after), probed)
+    before = outcome.before
+    probed = run(_with_probes(before, before)).after
+    lost = _lines(_with_probes(result.after, before), probed)
     _must(not lost, "fields that are not known are lost or moved:", *lost)
 
     other = run(deep_copy(obj)).after
@@ -178,20 +180,48 @@ def _patched(root: Json, patch: list[JsonMap]) -> Json:
     return holder[""]
 
 
-def _with_probes(value: Json, *, root: bool = True) -> Json:
-    """A copy with a field that nobody knows in the object, its pod specs and its containers."""
+def _with_probes(value: Json, given: Json, *, root: bool = True) -> Json:
+    """A copy with a field that nobody knows in the object, its pod specs and its containers.
+
+    Args:
+        value: what came out, or what was given.
+        given: what was given; what is not in it is new, and has no such field.
+        root: whether it is the object itself.
+    """
+    if given is None or not isinstance(value, dict | list):
+        return deep_copy(value)
     if isinstance(value, list):
-        return [_with_probes(item, root=False) for item in value]
-    if not isinstance(value, dict):
-        return value
-    copied = {key: _with_probes(item, root=False) for key, item in value.items()}
+        pairs = zip(value, _counterparts(value, given), strict=True)
+        return [_with_probes(item, other, root=False) for item, other in pairs]
+    old = given if isinstance(given, dict) else {}
+    copied = {k: _with_probes(item, old.get(k), root=False) for k, item in value.items()}
     for field in ("containers", "initContainers"):
-        for entry in copied.get(field) or () if isinstance(copied.get(field), list) else ():
-            if isinstance(entry, dict):
+        found = copied.get(field)
+        entries: list[Json] = found if isinstance(found, list) else []
+        for entry, other in zip(entries, _counterparts(entries, old.get(field)), strict=True):
+            if isinstance(entry, dict) and other is not None:
                 entry[_PROBE] = {"kept": [1, None]}
     if root or isinstance(copied.get("containers"), list):
         copied[_PROBE] = {"kept": [1, None]}
     return copied
+
+
+def _counterparts(entries: list[Json], given: Json) -> list[Json]:
+    """The entry of the list that was given for each of another, by name or else by index."""
+    others = given if isinstance(given, list) else []
+    named = {entry["name"]: entry for entry in others if _named(entry)}
+    return [
+        named.get(entry["name"])
+        if _named(entry)
+        else others[index]
+        if index < len(others)
+        else None
+        for index, entry in enumerate(entries)
+    ]
+
+
+def _named(entry: Json) -> bool:
+    return isinstance(entry, dict) and isinstance(entry.get("name"), str)
 
 
 def _parts(value: Json) -> set[int]:
@@ -218,22 +248,43 @@ class ChainBench:
     config: Config
     name: str | None = None
 
-    def run(self, obj: JsonMap, /, phase: Phase = "admit", **task: Any) -> Outcome:
+    def run(
+        self,
+        obj: JsonMap,
+        /,
+        phase: Phase = "admit",
+        *,
+        override: str | None = None,
+        **task: Any,
+    ) -> Outcome:
         """Run the chain over an object.
 
         Args:
             obj: the object.
             phase: the phase.
+            override: the document of an execution's override.
             task: what is known of the task, as fields of `TaskContext`.
         """
-        return Outcome(self._run(obj, phase, task))
+        return Outcome(self._run(override, phase, task)(obj))
 
-    def prove(self, obj: JsonMap, /, phase: Phase = "admit", **task: Any) -> Outcome:
+    def prove(
+        self,
+        obj: JsonMap,
+        /,
+        phase: Phase = "admit",
+        *,
+        override: str | None = None,
+        **task: Any,
+    ) -> Outcome:
         """As `run`, and fail unless the promises hold that `TailorBench.prove` lists."""
-        return _proven(lambda given: self._run(given, phase, task), obj)
+        return _proven(self._run(override, phase, task), obj)
 
-    def _run(self, obj: JsonMap, phase: Phase, task: Mapping[str, Any]) -> Result:
-        return Tailor(self.config, self.name).tailor(obj, phase, **task).result
+    def _run(self, override: str | None, phase: Phase, task: Mapping[str, Any]) -> Run:
+        compiled = None
+        if override is not None:
+            compiled = self.config.overrides.compile(Override.parse(override))
+        tailor = Tailor(self.config, self.name)
+        return lambda obj: tailor.tailor(obj, phase, override=compiled, **task).result
 
 
 class TailorBench:

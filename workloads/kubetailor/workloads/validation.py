@@ -1,7 +1,8 @@
 """What Kubernetes would refuse, checked on the parts that a chain changed.
 
-Each rule is one that the API server applies and that the chain may have broken; the author's own
-mistakes elsewhere are left for the API server to report.
+Each rule is one that the API server applies and that the chain may have broken; of the author's own
+mistakes those in a map or a pod spec that the chain changed, if they never run (`authored`). The
+others are left for the API server to report.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kubetailor.workloads.authored import check_container_names, check_pod_spec, check_texts
 from kubetailor.workloads.draft import Json, JsonMap, Key, Path, dotted, unshared
 from kubetailor.workloads.errors import InvalidObjectError
 from kubetailor.workloads.metadata import FLYTE_LABELS
@@ -36,6 +38,7 @@ def validate(before: JsonMap, after: JsonMap) -> None:
         InvalidObjectError: the first fault, with its path.
     """
     _walk(before, after, ())
+    check_container_names(before, after)
 
 
 def _walk(before: Json, after: Json, path: Path) -> None:
@@ -43,6 +46,8 @@ def _walk(before: Json, after: Json, path: Path) -> None:
         return
     if isinstance(after, dict):
         old = _map(before)
+        if "containers" in after:
+            check_pod_spec(after, path)
         if old.get("labels") is not after.get("labels"):
             _flyte_labels(_map(old.get("labels")), _map(after.get("labels")), (*path, "labels"))
         for key, value in after.items():
@@ -88,6 +93,7 @@ def _flyte_labels(before: JsonMap, after: JsonMap, path: Path) -> None:
 def _labels(before: Json, labels: Json, path: Path) -> bool:
     if not isinstance(labels, dict):
         return False
+    check_texts(labels, path, "label ")
     old = _map(before)
     for key, value in labels.items():
         if key in old and value is old[key]:
@@ -103,6 +109,7 @@ def _labels(before: Json, labels: Json, path: Path) -> bool:
 def _annotations(before: Json, annotations: Json, path: Path) -> bool:
     if not isinstance(annotations, dict):
         return False
+    check_texts(annotations, path)
     old = _map(before)
     for key, value in annotations.items():
         if key in old and value is old[key]:
