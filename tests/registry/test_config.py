@@ -361,7 +361,8 @@ UNMATCHED = [
     ("{api_group: kubeflow}", "no API group 'kubeflow' is known; did you mean kubeflow.org?"),
     ("{api_group: flyte}", "no API group 'flyte' is known; "),
     ("{role: workers}", "no kind has the role 'workers' (where the objects name their own, say the "
-        "`kind` too: Crew, JobSet); did you mean worker?"),
+        "`kind` too: AppWrapper, Crew, CronWorkflow, Job of batch.volcano.sh, JobSet, TrainJob, "
+        "Workflow, WorkflowTemplate); did you mean worker?"),
     ("{role: 'workers:a'}", "no kind has the role 'workers:a'"),
     ("{role: 'wrk*'}", "no kind has the role 'wrk*'"),
     ("{role: Worker}", "no kind has the role 'Worker'"),

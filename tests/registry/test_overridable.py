@@ -100,6 +100,11 @@ NOT_BY_DEFAULT = [
     ("{use: task_config, with: {set: {sparkConf: {a: b}}}}", "the field sparkConf"),
     ("{use: priority_class, with: {name: system-node-critical}}", "the class system-node-critical"),
     ("{use: priority_class, with: {name: system-x}, optional: true}", "system-*"),
+    ("{use: kai, with: {queue: a, priority_class: system-node-critical}}", "the class system-node-critical"),
+    ("{use: pod_group, with: {count: 2}}", "pod_group may not be overridden"),
+    ("{use: scheduler, with: {name: a}}", "scheduler may not be overridden"),
+    ("{use: runtime_class, with: {name: a}}", "runtime_class may not be overridden"),
+    ("{use: scheduling_gates, with: {remove: [{name: a}]}}", "scheduling_gates may not be"),
 ]  # fmt: skip
 BY_DEFAULT = [
     "{use: gpu, with: {type: nvidia-h100-80gb, count: 64}}",
@@ -109,6 +114,11 @@ BY_DEFAULT = [
     "{use: env, with: {set: {A: {valueFrom: {fieldRef: {fieldPath: metadata.name}}}}}}",
     "{use: tolerations, with: {add: [{key: a, operator: Exists}], remove: [{key: b}]}}",
     "{use: kueue, with: {queue: a}}",
+    "{use: kueue, with: {queue: a, topology: {'*': {preferred: rack}}, suspend: true}}",
+    "{use: volcano, with: {queue: a}}",
+    "{use: yunikorn, with: {queue: root.a, application_id: b}}",
+    "{use: kai, with: {queue: a, priority_class: train}}",
+    "{use: topology_spread, with: {remove: [{topologyKey: a}], replace: true}}",
     "{use: priority_class, with: {name: high}}",
     "{use: resources, with: {limits: {cpu: 4, memory: null}}}",
     "{use: node_selector, with: {set: {a: b}}}",

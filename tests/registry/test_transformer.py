@@ -76,6 +76,8 @@ def test_the_decorator_leaves_the_function_as_it_is() -> None:
     assert options_of(plain) == Options()
     assert transformer(name="other", atomic=True)(plain) is plain
     assert options_of(plain) == Options("other", atomic=True)
+    transformer(queue=True, accelerator=True)(plain)
+    assert options_of(plain) == Options(queue=True, accelerator=True)
     assert options_of(model) is None
     assert options_of(5) is None
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from kubetailor.workloads import (
     BUILTIN_KINDS,
@@ -14,11 +16,17 @@ from kubetailor.workloads import (
     InvalidObjectError,
     Kind,
     KindTable,
+    KubetailorError,
     PodPath,
     Workload,
 )
+from kubetailor.workloads.form import check_form
 
 TABLE = KindTable(BUILTIN_KINDS)
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference" / "examples" / "kinds"
+EXAMPLES = [yaml.safe_load(path.read_text()) for path in sorted(FOLDER.glob("*.yaml"))]
+IN_TABLE = [(kind, obj) for obj in EXAMPLES if (kind := TABLE.of(obj)) is not None]
+NAMES = [f"{kind.name}-{kind.group}" for kind, _ in IN_TABLE]
 
 
 def spec(name: str = "c") -> Any:
@@ -93,6 +101,19 @@ ROWS: list[tuple[str, str, Any, dict[str, str]]] = [
     ),
     *(
         (
+            "kubeflow.org/v1",
+            f"{name}Job",
+            {f"{field}ReplicaSpecs": replicas(Worker=container)},
+            {"worker": f"spec.{field}ReplicaSpecs.Worker.template.spec"},
+        )
+        for name, field, container in (
+            ("XGBoost", "xgb", "xgboost"),
+            ("Paddle", "paddle", "paddle"),
+            ("JAX", "jax", "jax"),
+        )
+    ),
+    *(
+        (
             f"kubeflow.org/{version}",
             "MPIJob",
             {"mpiReplicaSpecs": replicas(Launcher="mpi", Worker="mpi")},
@@ -141,6 +162,33 @@ ROWS: list[tuple[str, str, Any, dict[str, str]]] = [
         {"scheduler": "spec.scheduler.spec", "worker": "spec.worker.spec"},
     ),
     (
+        "kubernetes.dask.org/v1",
+        "DaskWorkerGroup",
+        {"cluster": "c", "worker": {"replicas": 2, "spec": spec("worker")}},
+        {"worker": "spec.worker.spec"},
+    ),
+    (
+        "leaderworkerset.x-k8s.io/v1",
+        "LeaderWorkerSet",
+        {"leaderWorkerTemplate": {"leaderTemplate": template(), "workerTemplate": template()}},
+        {
+            "leader": "spec.leaderWorkerTemplate.leaderTemplate.spec",
+            "worker": "spec.leaderWorkerTemplate.workerTemplate.spec",
+        },
+    ),
+    (
+        "leaderworkerset.x-k8s.io/v1",
+        "LeaderWorkerSet",
+        {"leaderWorkerTemplate": {"workerTemplate": template()}},
+        {"worker": "spec.leaderWorkerTemplate.workerTemplate.spec"},
+    ),
+    (
+        "batch.volcano.sh/v1alpha1",
+        "Job",
+        {"tasks": [{"name": "ps", "template": template()}, {"name": "w", "template": template()}]},
+        {"ps": "spec.tasks[0].template.spec", "w": "spec.tasks[1].template.spec"},
+    ),
+    (
         "jobset.x-k8s.io/v1alpha2",
         "JobSet",
         {"replicatedJobs": [{"name": "leader", "template": {"spec": {"template": template()}}}]},
@@ -148,19 +196,33 @@ ROWS: list[tuple[str, str, Any, dict[str, str]]] = [
     ),
 ]
 QUEUES = {
-    "Deployment",
-    "RayService",
-    "StatefulSet",
-    "Pod",
-    "Job",
-    "PyTorchJob",
-    "TFJob",
-    "MPIJob",
-    "RayJob",
-    "RayCluster",
-    "JobSet",
-    "SparkApplication",
+    ("", "Pod"): "metadata",
+    ("apps", "Deployment"): "metadata",
+    ("apps", "StatefulSet"): "metadata",
+    ("batch", "Job"): "metadata",
+    ("batch", "CronJob"): "spec.jobTemplate.metadata",
+    ("kubeflow.org", "PyTorchJob"): "metadata",
+    ("kubeflow.org", "TFJob"): "metadata",
+    ("kubeflow.org", "MPIJob"): "metadata",
+    ("kubeflow.org", "XGBoostJob"): "metadata",
+    ("kubeflow.org", "PaddleJob"): "metadata",
+    ("kubeflow.org", "JAXJob"): "metadata",
+    ("trainer.kubeflow.org", "TrainJob"): "metadata",
+    ("ray.io", "RayJob"): "metadata",
+    ("ray.io", "RayCluster"): "metadata",
+    ("ray.io", "RayService"): "metadata",
+    ("sparkoperator.k8s.io", "SparkApplication"): "metadata",
+    ("sparkoperator.k8s.io", "ScheduledSparkApplication"): "metadata",
+    ("jobset.x-k8s.io", "JobSet"): "metadata",
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): "metadata",
+    ("workload.codeflare.dev", "AppWrapper"): "metadata",
+    ("serving.kserve.io", "InferenceService"): "metadata",
+    ("argoproj.io", "Workflow"): "spec.podMetadata",
+    ("argoproj.io", "WorkflowTemplate"): "spec.podMetadata",
+    ("argoproj.io", "CronWorkflow"): "spec.workflowSpec.podMetadata",
+    ("flyte", "TaskTemplate"): "metadata.metadata",
 }
+"""Where Kueue, or what an operator makes for it, reads the queue label."""
 
 
 def object_of(version: str, kind: str, body: Any) -> Any:
@@ -203,18 +265,166 @@ def test_roles_and_places(version: str, kind: str, body: Any, places: dict[str, 
         pod.unlabel("l")
         after = pod.workload.commit()
     assert after == obj
-    owner = workload.queue_owner
-    assert (owner is workload) is (kind in QUEUES)
 
 
-def test_the_table_has_a_test_for_each_row() -> None:
+# ------------------------------------------------------------------------------ the whole table
+
+
+def test_each_row_has_an_example() -> None:
+    """Of the reference, where the built-ins are tried on each too."""
+    assert {(kind.group, kind.name) for kind, _ in IN_TABLE} == set(TABLE)
+
+
+def test_each_row_of_templates_has_its_places_tested() -> None:
     tested = {(version.rpartition("/")[0], kind) for version, kind, _, _ in ROWS}
-    others = {
-        ("", "PodTemplate"),
-        ("sparkoperator.k8s.io", "SparkApplication"),
-        ("flyte", "TaskTemplate"),
-    }
-    assert set(TABLE) == tested | others
+    plain = {key for key, kind in TABLE.items() if type(kind) is Kind or key[0] == "ray.io"}
+    assert plain == tested | {("", "PodTemplate")}
+
+
+def written(workload: Workload) -> None:
+    """What every kind with pods has a place for."""
+    for pod in workload.pods():
+        pod.tolerate("t", effect="NoSchedule")
+        pod.select_node("k", "v")
+        pod.require_node("r", "In", ["x"])
+        pod.add_volume("scratch", {"emptyDir": {}})
+        if pod.containers:
+            pod.mount("scratch", "/scratch")
+            pod.set_env("A", "1")
+        if pod.has_metadata:
+            pod.label("l", "v")
+            pod.annotate("a", "v")
+
+
+def taken_off(workload: Workload) -> None:
+    for pod in workload.pods():
+        if pod.containers:
+            pod.unmount("/scratch")
+            pod.remove_env("A")
+        pod.remove_volume("scratch")
+        pod.untolerate("t")
+        pod.deselect_node("k")
+        pod.unrequire_node("r")
+        pod.unlabel("l")
+        pod.unannotate("a")
+
+
+@pytest.mark.parametrize(("kind", "obj"), IN_TABLE, ids=NAMES)
+def test_what_is_written_is_read_again_and_can_be_taken_off(kind: Kind, obj: Any) -> None:
+    given = copy.deepcopy(obj)
+    first = workload_of(obj)
+    assert first.pods()
+    assert first.commit() is obj, "what is only looked at stays as it is"
+    written(first)
+    after = first.commit()
+    assert obj == given, "the input is not changed"
+    again = workload_of(after)
+    for pod in again.pods():
+        assert pod.node_selector == {"k": "v"}
+        assert {"key": "t", "operator": "Exists", "effect": "NoSchedule"} in pod.tolerations
+        if pod.has_metadata:
+            assert (pod.labels["l"], pod.annotations["a"]) == ("v", "v")
+    written(again)
+    assert again.commit() == after, "once more changes nothing"
+    taken_off(again)
+    if kind.name != "TaskTemplate":  # a container that has become a pod stays one
+        assert without_empty_metadata(again.commit()) == obj
+
+
+def without_empty_metadata(value: Any) -> Any:
+    """The map of labels goes with the last, and what it was in stays."""
+    if isinstance(value, dict):
+        found = {key: without_empty_metadata(item) for key, item in value.items()}
+        return {key: item for key, item in found.items() if key != "metadata" or item}
+    return [without_empty_metadata(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize(("kind", "obj"), IN_TABLE, ids=NAMES)
+def test_the_queue_label_goes_where_kueue_reads_it(kind: Kind, obj: Any) -> None:
+    workload = workload_of(obj)
+    place = QUEUES.get((kind.group, kind.name), "")
+    assert kind.queue_place == place
+    if not place:
+        assert workload.queue_owner is None
+        return
+    owner = workload.queue_owner
+    assert owner is not None
+    owner.label("kueue.x-k8s.io/queue-name", "q")
+    found: Any = workload.commit()
+    for key in place.split("."):
+        found = found[key]
+    assert found["labels"]["kueue.x-k8s.io/queue-name"] == "q"
+    if owner is not workload.metadata:
+        assert "kueue.x-k8s.io/queue-name" not in workload.labels
+    assert Workload(obj, kind, is_child=True).queue_owner is None
+
+
+@pytest.mark.parametrize(("kind", "obj"), IN_TABLE, ids=NAMES)
+def test_what_an_operator_ignores_is_refused(kind: Kind, obj: Any) -> None:
+    """A field that is said to be ignored, and one that is not among those that are read."""
+    fields = [field for field in kind.ignored if "[]" not in field]
+    if kind.reads and "runtimeClassName" not in kind.reads:
+        fields.append("runtimeClassName")
+    for field in fields:
+        given = copy.deepcopy(obj)
+        if field == "hostname" and kind.name == "Job":
+            given["spec"]["completionMode"] = "Indexed"
+        if kind.name == "JobSet":
+            given["spec"]["network"] = {"enableDNSHostnames": True}
+        if kind.name == "MPIJob":
+            given["apiVersion"] = "kubeflow.org/v2beta1"
+        for role in [pod.role for pod in workload_of(given).pods()]:
+            workload = workload_of(given)
+            (pod,) = workload.pods(role)
+            pod.set_field(field, "x")
+            with pytest.raises(CannotChangeError, match=rf"{field} of .* is not read by"):
+                workload.commit()
+
+
+def test_what_is_ignored_in_each_entry_of_a_list() -> None:
+    """A native sidecar would become an init container that never ends."""
+    given = {"worker": {"spec": {**spec("worker"), "initContainers": [{"name": "a"}]}}}
+    workload = workload_of(object_of("kubernetes.dask.org/v1", "DaskWorkerGroup", given))
+    (pod,) = workload.pods()
+    pod.edit("initContainers", 0)["image"] = "i"
+    workload.commit()
+    pod.edit("initContainers", empty=list).append({"name": "b", "restartPolicy": "Always"})
+    with pytest.raises(CannotChangeError, match=r"initContainers\[\].restartPolicy of the pods of"):
+        workload.commit()
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [("Job", "hostname"), ("JobSet", "subdomain"), ("MPIJob", "hostname")],
+)
+def test_what_is_ignored_for_some_objects_is_read_of_others(kind: str, field: str) -> None:
+    (obj,) = (obj for row, obj in IN_TABLE if row.name == kind and "volcano" not in row.group)
+    workload = workload_of(obj)
+    pod = workload.pods()[0]
+    pod.set_field(field, "x")
+    workload.commit()
+    assert workload_of(workload.committed).pods()[0].get(field) == "x"
+
+
+def test_a_hundred_replicas_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a step changed is found by what two versions share, not by a walk over all."""
+    jobs = [{"name": f"j{n}", "template": {"spec": {"template": template()}}} for n in range(100)]
+    obj = object_of("jobset.x-k8s.io/v1alpha2", "JobSet", {"replicatedJobs": jobs})
+    obj["spec"]["network"] = {"enableDNSHostnames": True}
+    workload = workload_of(obj)
+    seen: list[Any] = []
+    changed = PodPath.changed
+
+    def counted(self: PodPath, before: Any, after: Any) -> Any:
+        found = list(changed(self, before, after))
+        seen.extend(found)
+        return iter(found)
+
+    monkeypatch.setattr(PodPath, "changed", counted)
+    for pod in workload.pods():
+        pod.tolerate("t")
+        workload.commit()
+    assert len(seen) == 100
 
 
 def test_a_pod_template_object_has_its_pod_at_the_top() -> None:
@@ -309,6 +519,22 @@ def test_a_plugin_adds_rows_and_replaces_none() -> None:
             False,
         ),
         (["x", {"apiVersion": "batch/v1", "kind": "Job", "controller": True}], True),
+        *(
+            ([{"apiVersion": version, "kind": kind, "controller": True}], True)
+            for version, kind in (
+                ("apps/v1", "ReplicaSet"),
+                ("batch/v1", "CronJob"),
+                ("argoproj.io/v1alpha1", "Workflow"),
+                ("argoproj.io/v1alpha1", "CronWorkflow"),
+                ("workload.codeflare.dev/v1beta2", "AppWrapper"),
+                ("trainer.kubeflow.org/v1alpha1", "TrainJob"),
+                ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"),
+                ("batch.volcano.sh/v1alpha1", "Job"),
+                ("kubernetes.dask.org/v1", "DaskWorkerGroup"),
+                ("serving.kserve.io/v1beta1", "InferenceService"),
+                ("sparkoperator.k8s.io/v1beta2", "ScheduledSparkApplication"),
+            )
+        ),
     ],
 )
 def test_children_of_workloads(owners: Any, child: bool) -> None:
@@ -422,3 +648,42 @@ def test_a_view_that_is_out_of_date_refuses_changes() -> None:
     workload.pods()
     with pytest.raises(RuntimeError, match="out of date"):
         driver.tolerate("t")
+
+
+# ------------------------------------------------------------------- objects of another form
+
+
+def spoilt(value: Any, path: tuple[Any, ...] = ()) -> Any:
+    """(path, what is there instead) for each part of an object."""
+    children: Any = ()
+    if isinstance(value, dict):
+        children = value.items()
+    elif isinstance(value, list):
+        children = enumerate(value)
+    for key, child in children:
+        others: list[Any] = ["x", 5, [], {}, None, [None], ["x"]]
+        for other in others:
+            if type(other) is not type(child) or isinstance(child, list):
+                yield (*path, key), other
+        yield from spoilt(child, (*path, key))
+
+
+@pytest.mark.parametrize(("kind", "obj"), IN_TABLE, ids=NAMES)
+def test_what_cannot_be_read_is_told_with_the_field_that_is_to_blame(kind: Kind, obj: Any) -> None:
+    for path, other in spoilt(obj):
+        if path[0] in ("apiVersion", "kind", "type"):
+            continue
+        given = copy.deepcopy(obj)
+        parent = given
+        for key in path[:-1]:
+            parent = parent[key]
+        parent[path[-1]] = other
+        workload = Workload(given, kind)
+        try:
+            written(workload)
+            workload.commit()
+        except KubetailorError:
+            continue
+        except Exception:
+            with pytest.raises(InvalidObjectError, match=r"expected .*, found"):
+                check_form(given, kind)

@@ -50,11 +50,33 @@ PAIRS: list[tuple[str, Callable[[Pod], None], Callable[[Pod], None]]] = [
     ("tolerate", lambda p: p.tolerate("k", effect="NoSchedule"), lambda p: p.untolerate("k")),
     ("select_node", lambda p: p.select_node("k", "v"), lambda p: p.deselect_node("k")),
     ("require_node", lambda p: p.require_node("k", "In", ["v"]), lambda p: p.unrequire_node("k")),
+    (
+        "spread",
+        lambda p: p.spread(
+            {"topologyKey": "k", "whenUnsatisfiable": "DoNotSchedule", "maxSkew": 1}
+        ),
+        lambda p: p.unspread("k"),
+    ),
     ("label", lambda p: p.label("k", "v"), lambda p: p.unlabel("k")),
     ("annotate", lambda p: p.annotate("k", "v"), lambda p: p.unannotate("k")),
     ("set_env", lambda p: p.set_env("K", "v"), lambda p: p.remove_env("K")),
     ("mount", lambda p: p.mount("v", "/k"), lambda p: p.unmount("/k/")),
+    (
+        "add_mount",
+        lambda p: p.primary.add_mount({"name": "v", "mountPath": "/k", "subPathExpr": "$(A)"}),
+        lambda p: p.unmount("/k"),
+    ),
     ("add_volume", lambda p: p.add_volume("v", {"emptyDir": {}}), lambda p: p.remove_volume("v")),
+    (
+        "add_container",
+        lambda p: p.add_container({"name": "c", "image": "i"}),
+        lambda p: p.remove_container("c"),
+    ),
+    (
+        "add_container, init",
+        lambda p: p.add_container({"name": "c", "image": "i"}, init=True),
+        lambda p: p.remove_container("c"),
+    ),
     ("set_field", lambda p: p.set_field("k", 1), lambda p: p.set_field("k", None)),
     ("workload.label", lambda p: p.workload.label("k", "v"), lambda p: p.workload.unlabel("k")),
     (
@@ -77,6 +99,7 @@ FULL: dict[str, Any] = {
             }
         }
     },
+    "topologySpreadConstraints": [{"topologyKey": "own", "whenUnsatisfiable": "ScheduleAnyway"}],
     "volumes": [{"name": "own", "emptyDir": {}}],
 }
 CONTAINER: dict[str, Any] = {
@@ -177,6 +200,24 @@ def test_untolerate_takes_what_agrees_in_all_that_is_given(match: Any, kept: lis
     )
     pod.untolerate(**match)
     assert [entry["key"] for entry in pod.tolerations] == kept
+
+
+def test_a_topology_spread_constraint_takes_the_place_of_the_one_with_its_identity() -> None:
+    def of(key: str, when: str = "DoNotSchedule", skew: int = 1) -> dict[str, Any]:
+        return {"topologyKey": key, "whenUnsatisfiable": when, "maxSkew": skew}
+
+    pod = pod_with({"topologySpreadConstraints": [{**of("a"), "minDomains": 2}, of("b"), None]})
+    pod.spread(of("a", skew=5))
+    pod.spread(of("a", "ScheduleAnyway"))
+    found = [of("a", skew=5), of("b"), None, of("a", "ScheduleAnyway")]
+    assert spec_of(pod)["topologySpreadConstraints"] == found
+    given = of("c")
+    pod.spread(given)
+    given["maxSkew"] = 9
+    assert spec_of(pod)["topologySpreadConstraints"][-1] == of("c")
+    pod.unspread("a", when_unsatisfiable="ScheduleAnyway")
+    pod.unspread(when_unsatisfiable="ScheduleAnyway")
+    assert spec_of(pod)["topologySpreadConstraints"] == [of("a", skew=5), of("b"), None, of("c")]
 
 
 def test_the_toleration_that_is_there_is_kept_and_a_difference_is_told() -> None:

@@ -73,7 +73,7 @@ class TaskContext:
         task: the name of the task, such as ``pipelines.train.fit``.
         task_type: Flyte's task type, such as ``pytorch``.
         version: the registered version.
-        node: the id of the node.
+        node: the id of the node; in a subworkflow the path of ids, such as ``n1.n0``.
         execution: the id of the execution.
         attempt: the attempt, from 0.
         inputs: the inputs, by name: the workflow's, and over them what is bound to the task itself.

@@ -5,11 +5,12 @@ Nothing that was set changes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from kubetailor.workloads import InvalidObjectError, Json, JsonMap, parse_quantity, same
 from kubetailor.workloads.filled import is_filled, is_filled_toleration
-from kubetailor.workloads.identity import IDENTITY, find
+from kubetailor.workloads.identity import IDENTITY, identity
 from kubetailor.workloads.quantity import is_extended_resource
 from kubetailor.workloads.task_target import as_pod_task
 from kubetailor.workloads.task_template import GPU_ALIAS
@@ -17,7 +18,10 @@ from kubetailor.workloads.task_template import GPU_ALIAS
 __all__ = ["additions"]
 
 _ONE_STATEMENT = frozenset(
-    {"env", "envFrom", "matchExpressions", "tolerations", "volumeMounts", "volumes"}
+    {
+        *("env", "envFrom", "matchExpressions", "tolerations", "topologySpreadConstraints"),
+        *("volumeMounts", "volumes"),
+    }
 )
 """Lists whose entries are a union or one statement: an entry that is there stays as it is."""
 
@@ -126,16 +130,46 @@ def _filled_list(old: list[Any], new: list[Any], field: str | None, admitted: bo
 
 def _by_identity(old: list[Any], new: list[Any], field: str, admitted: bool) -> list[Any]:
     """New entries go where `new` has them: after the one before them there."""
-    kept, place = list(old), 0
+    first = place = _Kept(None)
+    known: dict[str, _Kept] = {}
+    for entry in old:
+        place = place.insert(entry)
+        if isinstance(entry, dict):
+            known.setdefault(identity(field, entry), place)
+    place = first
     for entry in new:
-        index = find(field, kept, entry) if isinstance(entry, dict) else None
-        if index is None:
-            kept.insert(place, entry)
-            place += 1
+        key = identity(field, entry) if isinstance(entry, dict) else None
+        found = None if key is None else known.get(key)
+        if found is None:
+            place = place.insert(entry)
+            if key is not None:
+                known[key] = place
             continue
         if field not in _ONE_STATEMENT:
-            kept[index] = _filled(kept[index], entry, None, admitted)
-        elif admitted and field == "tolerations" and is_filled_toleration(kept[index]):
-            kept[index] = entry
-        place = index + 1
-    return kept
+            found.entry = _filled(found.entry, entry, None, admitted)
+        elif admitted and field == "tolerations" and is_filled_toleration(found.entry):
+            found.entry = entry
+        place = found
+    return list(first.later())
+
+
+class _Kept:
+    """An entry of a list that grows anywhere, and the one after it."""
+
+    __slots__ = ("after", "entry")
+
+    def __init__(self, entry: Json, after: _Kept | None = None) -> None:
+        self.entry: Json = entry
+        self.after: _Kept | None = after
+
+    def insert(self, entry: Json) -> _Kept:
+        """Put an entry after this one."""
+        self.after = _Kept(entry, self.after)
+        return self.after
+
+    def later(self) -> Iterator[Json]:
+        """The entries after this one."""
+        kept = self.after
+        while kept is not None:
+            yield kept.entry
+            kept = kept.after

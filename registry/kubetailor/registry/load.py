@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from kubetailor.registry.accelerators import Catalogue
 from kubetailor.registry.compiler import Compiler
@@ -10,9 +11,12 @@ from kubetailor.registry.config import Config
 from kubetailor.registry.errors import ConfigError
 from kubetailor.registry.plugins import Plugins
 from kubetailor.registry.reading import ConfigErrors
+from kubetailor.registry.source import Source
 from kubetailor.workloads import KubetailorError
 
-__all__ = ["check_config", "load_config", "read_installed"]
+__all__ = ["built_in_config", "check_config", "load_config", "read_installed"]
+
+_BUILT_IN: Final = b"phases: [serialize, launch, admit]"
 
 
 def load_config(path: Path, *, entry_points: bool = True) -> Config:
@@ -30,6 +34,22 @@ def load_config(path: Path, *, entry_points: bool = True) -> Config:
     if faults:
         raise faults[0]
     assert config is not None
+    return config
+
+
+def built_in_config(*, entry_points: bool = True) -> Config:
+    """The config of where there is none: no chain, and what may be overridden by default.
+
+    Args:
+        entry_points: whether to load installed plugins.
+
+    Raises:
+        PluginError: plugins that cannot be loaded.
+    """
+    compiler = Compiler(Source(_BUILT_IN, "no config"), Path.cwd(), entry_points)
+    config = compiler.config()
+    if compiler.faults:
+        raise compiler.faults[0]
     return config
 
 

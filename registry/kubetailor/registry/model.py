@@ -70,7 +70,7 @@ class SelectModel(Part):
 
 
 class FlyteModel(Part):
-    """How this cluster's FlytePropeller is set; the defaults are its own."""
+    """How this cluster's Flyte is set; the defaults are its own."""
 
     device_label: Text = Field(
         default=FlyteSettings.device_label, description="Propeller's `gpu-device-node-label`."
@@ -78,6 +78,11 @@ class FlyteModel(Part):
     partition_label: Text = Field(
         default=FlyteSettings.partition_label,
         description="Propeller's `gpu-partition-size-node-label`.",
+    )
+    offloaded_closures: bool = Field(
+        default=FlyteSettings.offloaded_closures,
+        description="FlyteAdmin's `useOffloadedWorkflowClosure`: the phase `launch` sees no tasks, "
+        "and what an override asks of it is said to be lost before an execution is launched.",
     )
 
 

@@ -13,8 +13,9 @@ __all__ = ["DEFAULT_USES", "NEVER", "Never", "key_of", "keys_of"]
 DEFAULT_USES: Final = frozenset(
     {
         *("gpu", "resources", "shared_memory", "node_selector", "tolerations", "node_affinity"),
-        *("topology_spread", "labels", "annotations", "kueue", "priority_class", "env", "cache"),
-        *("retries", "timeout", "interruptible", "task_config", "spark_conf"),
+        *("topology_spread", "labels", "annotations", "kueue", "volcano", "yunikorn", "kai"),
+        *("priority_class", "env", "cache", "retries", "timeout", "interruptible"),
+        *("task_config", "spark_conf"),
     }
 )
 """What may be overridden where a config has no `overridable`."""
@@ -111,6 +112,7 @@ _FIELDS = Never(
     ),
     _KEYS,
 )
+_SYSTEM = Never("the class", _texts, ("system-*",), frozenset({"in", "pattern"}))
 
 NEVER: Final[Mapping[tuple[str, str], tuple[Never, ...]]] = {
     ("labels", "set"): (_OURS, _OTHERS),
@@ -134,8 +136,7 @@ NEVER: Final[Mapping[tuple[str, str], tuple[Never, ...]]] = {
     ("spark_conf", "set"): (_PROPERTIES,),
     ("spark_conf", "remove"): (_PROPERTIES,),
     ("task_config", "set"): (_FIELDS,),
-    ("priority_class", "name"): (
-        Never("the class", _texts, ("system-*",), frozenset({"in", "pattern"})),
-    ),
+    ("priority_class", "name"): (_SYSTEM,),
+    ("kai", "priority_class"): (_SYSTEM,),
 }
 """(transformer, parameter) -> rows."""

@@ -56,12 +56,19 @@ class OverrideOutcome:
 
     def faults(self) -> list[OverrideError]:
         """Each step that did nothing, and is neither `optional` nor waits for a later phase."""
-        idle = [
+        return [self.fault(step) for step in self.idle()]
+
+    def idle(self) -> list[Step]:
+        """The steps of `faults`."""
+        return [
             step
             for step in self.override.steps
             if step.name not in self.changed | self.waiting and not step.optional
         ]
-        return [refused(step, self._reason(step)) for step in idle]
+
+    def fault(self, step: Step) -> OverrideError:
+        """What there is to say of a step that did nothing."""
+        return refused(step, self._reason(step))
 
     def check(self) -> None:
         """Refuse an override of which a step did nothing.

@@ -5,6 +5,7 @@ An override is untrusted input: whoever may launch may write one.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -14,6 +15,8 @@ from kubetailor.registry.json_text import json_text
 from kubetailor.registry.source import Limits, Source
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from kubetailor.registry.model import OverrideStepModel
     from kubetailor.registry.reading import MarkOf
 
@@ -72,7 +75,7 @@ class OverrideStep:
 
 @dataclass(frozen=True)
 class Override:
-    """What one execution changes; each method gives a new one.
+    """What one execution changes; each method gives a new one, of the same class.
 
     It reads as the document does::
 
@@ -85,7 +88,7 @@ class Override:
     steps: tuple[OverrideStep, ...] = ()
 
     @classmethod
-    def parse(cls, data: str | bytes, file: str = OVERRIDE) -> Override:
+    def parse(cls, data: str | bytes, file: str = OVERRIDE) -> Self:
         """Read a document, YAML or JSON.
 
         Args:
@@ -112,14 +115,14 @@ class Override:
             raise OverrideError.of(error) from None
         return cls(tuple(_read_step(step, i, source) for i, step in enumerate(model.steps)))
 
-    def step(self, use: str, /, **parameters: Any) -> Override:
+    def step(self, use: str, /, **parameters: Any) -> Self:
         """Add a step.
 
         Args:
             use: the transformer.
             parameters: its parameters.
         """
-        return Override((*self.steps, OverrideStep(use, parameters)))
+        return type(self)((*self.steps, OverrideStep(use, parameters)))
 
     def on(
         self,
@@ -138,7 +141,7 @@ class Override:
         labels: GlobsByName | None = None,
         annotations: GlobsByName | None = None,
         inputs: GlobsByName | None = None,
-    ) -> Override:
+    ) -> Self:
         """Say which tasks the last step is for; all must hold, those of an earlier `on` too.
 
         The fields are those of `when`; what is None is not asked for. For `any`, `all`, `not` and
@@ -162,15 +165,15 @@ class Override:
         }
         return self.when({key: value for key, value in given.items() if value is not None})
 
-    def when(self, condition: Mapping[str, Any]) -> Override:
+    def when(self, condition: Mapping[str, Any]) -> Self:
         """Say the same by a `when`, as a document has it."""
         return self._last(when=(*self._current.when, condition) if condition else None)
 
-    def optional(self) -> Override:
+    def optional(self) -> Self:
         """Let the last step match no task and change nothing."""
         return self._last(optional=True)
 
-    def named(self, name: str) -> Override:
+    def named(self, name: str) -> Self:
         """Give the last step a name, for messages."""
         return self._last(name=name)
 
@@ -180,18 +183,31 @@ class Override:
             raise OverrideError("there is no step yet: begin with `step`")
         return self.steps[-1]
 
-    def _last(self, **changes: Any) -> Override:
+    def _last(self, **changes: Any) -> Self:
         kept = {name: value for name, value in changes.items() if value is not None}
-        return Override((*self.steps[:-1], replace(self._current, **kept)))
+        return type(self)((*self.steps[:-1], replace(self._current, **kept)))
 
     def placed(self) -> Iterator[tuple[OverrideStep, MarkOf]]:
         """Each step, and the place of what is at a path of it."""
         for number, step in enumerate(self.steps, start=1):
             yield step, step.mark or _built(number)
 
-    def __add__(self, later: Override) -> Override:
-        """The steps of both; where they set one thing, the later one wins."""
-        return Override((*self.steps, *later.steps))
+    def __add__(self, later: Override) -> Self:
+        """The steps of both; where they set one thing, the later one wins.
+
+        Of two steps that were given one name, the earlier is left out.
+        """
+        names = {step.name for step in later.steps} - {None}
+        return type(self)((*(s for s in self.steps if s.name not in names), *later.steps))
+
+    def document(self) -> dict[str, Any]:
+        """The document, as plain data.
+
+        Raises:
+            OverrideError: as `annotation`.
+        """
+        found: dict[str, Any] = json.loads(self.annotation())
+        return found
 
     def annotation(self) -> str:
         """The text for the annotation: JSON, the same for the same override.

@@ -48,6 +48,7 @@ __all__ = ["BUILTIN_PLUGINS", "Plugin", "Plugins", "own_version"]
 BUILTIN_PLUGINS: Mapping[str, str] = {
     PROJECT: "kubetailor.transformers",
     "cli": "kubetailor.plugins.cli",
+    "client": "kubetailor.plugins.client",
     "flyte": "kubetailor.plugins.flyte",
     "webhook": "kubetailor.plugins.webhook",
 }

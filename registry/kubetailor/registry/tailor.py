@@ -12,13 +12,12 @@ from kubetailor.registry.chain import Chain
 from kubetailor.registry.config import Config
 from kubetailor.registry.context import Phase, TaskContext, parse_task_fields
 from kubetailor.registry.errors import ConfigError, DeferError
-from kubetailor.registry.load import load_config
+from kubetailor.registry.load import built_in_config, load_config
 from kubetailor.registry.location import config_path
 from kubetailor.registry.overridden import CompiledOverride
 from kubetailor.registry.result import Result
 from kubetailor.registry.selectors import Seen
 from kubetailor.workloads import (
-    InvalidObjectError,
     JsonMap,
     Kind,
     KubetailorError,
@@ -26,6 +25,7 @@ from kubetailor.workloads import (
     Workload,
 )
 from kubetailor.workloads.form import check_form
+from kubetailor.workloads.kinds import holds_containers
 
 __all__ = ["Tailor", "Tailored"]
 
@@ -92,6 +92,15 @@ class Tailor:
             tailor.config.chain(tailor.forced)
         return tailor
 
+    @classmethod
+    def built_in(cls) -> Tailor:
+        """What stands for a config where there is none: overrides alone run.
+
+        Raises:
+            PluginError: plugins that cannot be loaded.
+        """
+        return cls(built_in_config())
+
     @property
     def digest(self) -> str:
         """What stands for all that may be done to a task."""
@@ -138,7 +147,7 @@ class Tailor:
         """
         kinds = self.config.plugins.kinds
         kind = kinds.of(obj)
-        if kind is None and _holds_containers(obj):
+        if kind is None and holds_containers(obj):
             raise UnknownKindError(
                 f"the kind {obj.get('kind')} of {obj.get('apiVersion')} is not known, and it holds "
                 "containers: add a row with the hook `register_kinds` (see the docs, "
@@ -203,13 +212,3 @@ class Tailor:
                 "the later phase under `phases`"
             )
         return Result(obj, obj, until=later, unknown=unknown)
-
-
-def _holds_containers(value: Any, depth: int = 0) -> bool:
-    if depth > 100:
-        raise InvalidObjectError("the object is nested more than 100 deep")
-    if isinstance(value, dict):
-        if isinstance(value.get("containers"), list):
-            return True
-        return any(_holds_containers(item, depth + 1) for item in value.values())
-    return isinstance(value, list) and any(_holds_containers(item, depth + 1) for item in value)

@@ -49,12 +49,16 @@ class Options:
         replicas: it understands pods of which only image and resources are known, as the
             replicas in a Flyte task's `custom`.
         task_templates: it is about Flyte's task templates alone.
+        queue: it chooses a queue, and so is for roots and never for their children.
+        accelerator: it chooses an accelerator, which a node's own beats, and Kueue's flavour.
     """
 
     name: str | None = None
     atomic: bool = False
     replicas: bool = False
     task_templates: bool = False
+    queue: bool = False
+    accelerator: bool = False
 
 
 @overload
@@ -66,6 +70,8 @@ def transformer(
     atomic: bool = False,
     replicas: bool = False,
     task_templates: bool = False,
+    queue: bool = False,
+    accelerator: bool = False,
 ) -> Callable[[F], F]: ...
 def transformer(
     function: F | None = None,
@@ -75,6 +81,8 @@ def transformer(
     atomic: bool = False,
     replicas: bool = False,
     task_templates: bool = False,
+    queue: bool = False,
+    accelerator: bool = False,
 ) -> F | Callable[[F], F]:
     """Mark a function of a plugin module as a transformer.
 
@@ -90,10 +98,15 @@ def transformer(
         replicas: it also wants pods of which only image and resources are known.
         task_templates: it is about Flyte's task templates alone; for all else its step is not
             applicable, which is counted and not warned of.
+        queue: it chooses a queue: the webhook leaves it out for an object whose controller is a
+            workload too, such as a pod of a Job.
+        accelerator: it chooses an accelerator: an accelerator that a Flyte node states itself beats
+            it, and the webhook leaves it out for what belongs to a workload that is queued.
     """
 
     def mark(target: F) -> F:
-        setattr(target, _MARKER, Options(name, atomic, replicas, task_templates))
+        options = Options(name, atomic, replicas, task_templates, queue, accelerator)
+        setattr(target, _MARKER, options)
         return target
 
     return mark if function is None else mark(function)

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from kubetailor.workloads import Kind, KindTable, nearest
-from kubetailor.workloads.kinds import KINDS
 from kubetailor.workloads.task_template import TASK_TEMPLATE
 
 __all__ = ["unmatched"]
@@ -47,7 +46,7 @@ def unmatched(when: Any, kinds: KindTable) -> Iterator[tuple[str, _At]]:
                     what="roles",
                     listing=_LISTING,
                 )
-                own = ", ".join(sorted(row.name for row in free))
+                own = ", ".join(sorted(_told_apart(row, rows) for row in free))
                 yield (
                     f"no kind has the role {pattern!r} (where the objects name their own, say "
                     f"the `kind` too: {own}); {near}",
@@ -62,11 +61,16 @@ def unmatched(when: Any, kinds: KindTable) -> Iterator[tuple[str, _At]]:
 _LISTING = "kubetailor kinds"
 
 
+def _told_apart(kind: Kind, rows: list[Kind]) -> str:
+    """A kind's name, with its group where another has the name too."""
+    if sum(row.name == kind.name for row in rows) > 1:
+        return f"{kind.name} of {kind.group}"
+    return kind.name
+
+
 def _names_roles_freely(kind: Kind) -> bool:
-    """Whether any name may be a role of a kind; of Kubeflow's, the task template has them all."""
-    return any(
-        role.startswith("{") and not (kind in KINDS and role == "{key}") for role in kind.roles
-    )
+    """Whether any name may be a role of a kind."""
+    return any(role.startswith("{") for role in kind.roles)
 
 
 def _may_be(role: str, pattern: str) -> bool:

@@ -184,12 +184,15 @@ def test_kinds(run: Run, team: None) -> None:
     assert found["CronJob"]["queue"] == "spec.jobTemplate.metadata"
     assert found["RayService"]["suspend"] == "spec.rayClusterConfig.suspend"
     torch = found["PyTorchJob"]
-    assert (torch["primary"], torch["ignored"]) == (["pytorch"], ["restartPolicy"])
+    assert (torch["primary"], torch["ignored"]) == (
+        ["pytorch"],
+        ["restartPolicy", "hostnameOverride", "resources"],
+    )
     assert torch["roles"] == ["master", "worker"]
     assert "tolerations" in found["SparkApplication"]["reads"]
     lines = {line.split()[0]: line for line in run("kinds").stdout.splitlines()}
     assert "acme.io" in lines["Trainer"]
-    assert lines["PyTorchJob"].split()[-2:] == ["pytorch", "restartPolicy"]
+    assert lines["PyTorchJob"].endswith("restartPolicy, hostnameOverride, resources")
     assert lines["SparkApplication"].endswith(
         f"all but {len(found['SparkApplication']['reads'])} fields"
     )

@@ -13,14 +13,7 @@ __all__ = ["device_on", "set_device", "set_ray_gpus"]
 
 _DEVICE = ("extendedResources", "gpuAccelerator")
 
-_RAY_CLUSTERS: tuple[Path, ...] = (
-    ("custom", "rayCluster"),
-    ("spec", "rayClusterSpec"),
-    ("spec", "rayClusterConfig"),
-    ("spec",),
-)
-"""Where a Flyte task, a RayJob, a RayService and a RayCluster keep their groups."""
-
+_RAY_CLUSTER: Path = ("custom", "rayCluster")
 _NUM_GPUS = "num-gpus"
 
 
@@ -54,15 +47,16 @@ def set_device(workload: Workload, entry: Accelerator | None) -> None:
 
 
 def set_ray_gpus(workload: Workload, counts: Mapping[str, int]) -> None:
-    """Let Ray's own count of GPUs follow, where it is set; 0 keeps tasks off a group, and stays.
+    """Let Ray's own count of GPUs follow in a task; 0 keeps Ray's tasks off a group, and stays.
 
+    KubeRay's objects see to that themselves (`RayKind`).
     https://docs.ray.io/en/latest/cluster/kubernetes/user-guides/gpu.html
 
     Args:
         workload: the workload.
         counts: role -> number of GPUs, of the pods that were changed.
     """
-    if workload.api_group != "ray.io":
+    if not workload.is_task_template:
         return
     for path, role in list(_ray_groups(workload)):
         there = workload.draft.get((*path, "rayStartParams", _NUM_GPUS))
@@ -72,12 +66,10 @@ def set_ray_gpus(workload: Workload, counts: Mapping[str, int]) -> None:
 
 
 def _ray_groups(workload: Workload) -> Iterator[tuple[Path, str]]:
-    """The (path, role) of each group of a Ray cluster."""
-    for cluster in _RAY_CLUSTERS:
-        if isinstance(workload.draft.get((*cluster, "headGroupSpec")), dict):
-            yield (*cluster, "headGroupSpec"), "head"
-        for field in ("workerGroupSpec", "workerGroupSpecs"):
-            groups = workload.draft.get((*cluster, field))
-            for index, group in enumerate(groups if isinstance(groups, list) else ()):
-                if isinstance(group, dict):
-                    yield (*cluster, field, index), f"worker:{group.get('groupName')}"
+    """The (path, role) of each group of a task's Ray cluster."""
+    if isinstance(workload.draft.get((*_RAY_CLUSTER, "headGroupSpec")), dict):
+        yield (*_RAY_CLUSTER, "headGroupSpec"), "head"
+    groups = workload.draft.get((*_RAY_CLUSTER, "workerGroupSpec"))
+    for index, group in enumerate(groups if isinstance(groups, list) else ()):
+        if isinstance(group, dict):
+            yield (*_RAY_CLUSTER, "workerGroupSpec", index), f"worker:{group.get('groupName')}"

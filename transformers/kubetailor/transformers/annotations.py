@@ -5,7 +5,12 @@ https://kubernetes.io/docs/concepts/overview/working-with-objects/annotations/
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import AfterValidator
+
 from kubetailor.registry import Workload, transformer
+from kubetailor.transformers.kueue import LABELS
 from kubetailor.transformers.labels import targets
 from kubetailor.transformers.names import Key
 from kubetailor.transformers.types import OnObject, String, names_to_remove
@@ -13,11 +18,17 @@ from kubetailor.transformers.types import OnObject, String, names_to_remove
 __all__ = ["annotate"]
 
 
+def _no_label(key: str) -> str:
+    if key in LABELS:
+        raise ValueError(f"{key} is a label, and does nothing as an annotation: use `kueue`")
+    return key
+
+
 @transformer(name="annotations")
 def annotate(
     workload: Workload,
     *,
-    set: dict[Key, String] | None = None,
+    set: dict[Annotated[Key, AfterValidator(_no_label)], String] | None = None,
     remove: list[str] | None = None,
     on: list[OnObject] | None = None,
 ) -> None:

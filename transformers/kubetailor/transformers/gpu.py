@@ -24,7 +24,8 @@ from kubetailor.registry import (
     Workload,
     transformer,
 )
-from kubetailor.registry.accelerators import is_slice_resource, vendor_of
+from kubetailor.registry.accelerators import vendor_of
+from kubetailor.registry.marks import is_slice_resource
 from kubetailor.registry.stated import Stated
 from kubetailor.transformers._gpu_asks import ask_for, gpus_of, target_of
 from kubetailor.transformers._gpu_flyte import device_on, set_device, set_ray_gpus
@@ -37,7 +38,7 @@ _Asked: TypeAlias = Mapping[str, Mapping[str, int]]
 """Container -> GPU resource -> how many it asks for."""
 
 
-@transformer(atomic=True, replicas=True)
+@transformer(atomic=True, replicas=True, accelerator=True)
 def gpu(
     workload: Workload,
     selection: Selection,

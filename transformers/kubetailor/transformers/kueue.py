@@ -1,30 +1,71 @@
-"""Kueue's queue.
+"""Kueue's queue, and what goes with it.
 
-https://kueue.sigs.k8s.io/docs/tasks/run/
+https://kueue.sigs.k8s.io/docs/tasks/run/. The names are in kubernetes-sigs/kueue,
+pkg/controller/constants/constants.go and apis/kueue/v1beta2/topology_types.go.
 """
 
 from __future__ import annotations
 
-from kubetailor.registry import CannotChangeError, Workload, transformer
-from kubetailor.transformers.names import Name
+from collections.abc import Mapping
+from typing import Annotated
 
-__all__ = ["kueue"]
+from pydantic import AfterValidator
+
+from kubetailor.registry import CannotChangeError, DeferError, Pod, Workload, transformer
+from kubetailor.transformers._scheduling_types import TopologyRequest
+from kubetailor.transformers.names import Name
+from kubetailor.transformers.types import Duration
+from kubetailor.workloads.duration import parse_duration
+
+__all__ = ["LABELS", "QUEUE", "kueue"]
 
 QUEUE = "kueue.x-k8s.io/queue-name"
-PRIORITY = "kueue.x-k8s.io/priority-class"
+_PRIORITY = "kueue.x-k8s.io/priority-class"
+_EXECUTION_TIME = "kueue.x-k8s.io/max-exec-time-seconds"
+LABELS = frozenset({QUEUE, _PRIORITY, _EXECUTION_TIME})
+"""What Kueue reads among the labels of the object alone."""
+
+_TOPOLOGY = "kueue.x-k8s.io/podset-{}-topology"
+_REQUESTS = ("required", "preferred", "unconstrained")
+_EVERY = "*"
+_LONGEST = 2**31 - 1
 
 
-@transformer(atomic=True)
-def kueue(workload: Workload, *, queue: Name, priority_class: Name | None = None) -> None:
+def _whole_seconds(duration: str) -> str:
+    """pkg/controller/jobframework/validation.go, `validateCreateForMaxExecTime`."""
+    seconds = parse_duration(duration)
+    if not seconds or seconds % 1 or seconds > _LONGEST:
+        raise ValueError(f"{duration} must be a whole number of seconds, from 1 to {_LONGEST}")
+    return str(int(seconds))
+
+
+@transformer(atomic=True, queue=True)
+def kueue(
+    workload: Workload,
+    *,
+    queue: Name,
+    priority_class: Name | None = None,
+    topology: dict[str, TopologyRequest] | None = None,
+    max_execution_time: Annotated[Duration, AfterValidator(_whole_seconds)] | None = None,
+    suspend: bool = False,
+) -> None:
     """Send the workload through a queue of Kueue.
 
-    The label goes on the object that Kueue manages, never on its pods: there, Kueue would take
-    each of them for a workload of its own.
+    The labels go on the object that Kueue manages, never on its pods: there, Kueue would take
+    each of them for a workload of its own. As an annotation they would do nothing. Where they are
+    in one of these places, they are taken off it.
 
     Args:
         workload: the workload.
         queue: the LocalQueue.
         priority_class: the WorkloadPriorityClass.
+        topology: role -> `{required: LEVEL}`, `{preferred: LEVEL}` or `{unconstrained: true}`,
+            what the pods of the role ask of topology-aware scheduling; LEVEL is a node label of the
+            Topology, and the role `*` is every other.
+        max_execution_time: how long it may run once it is admitted; Kueue then deactivates it.
+            `90s`, `1h30m`, or a number of seconds.
+        suspend: create it suspended, where its kind can be, as Kueue's own webhook does; Kueue
+            starts it when it is admitted.
     """
     owner = workload.queue_owner
     if owner is None:
@@ -32,16 +73,71 @@ def kueue(workload: Workload, *, queue: Name, priority_class: Name | None = None
         raise CannotChangeError(
             f"a {workload.kind_name} takes no queue label: {why}", field="metadata.labels"
         )
-    wanted = {QUEUE: queue, **({PRIORITY: priority_class} if priority_class else {})}
+    if suspend and workload.is_task_template and workload.kind_name != "Pod":
+        raise DeferError("the object itself")
+    wanted = {QUEUE: queue, _PRIORITY: priority_class, _EXECUTION_TIME: max_execution_time}
     for key, value in wanted.items():
-        owner.label(key, value)
-        for pod in workload.pods():
-            if not pod.is_object and key in pod.labels:
-                pod.unlabel(key)
-                workload.warn(f"the label {key} is taken off the {pod.role} pods", pod.where())
+        if value is not None:
+            owner.set("labels", key, value)
+            _take_off(workload, key)
+    if topology is not None:
+        _ask_for(workload, topology)
+    if suspend and (path := workload.kind.suspend) and workload.get(*path) is not True:
+        workload.edit(*path[:-1])[path[-1]] = True
     if workload.kind_name == "SparkApplication":
         workload.warn(
             "the Spark operator may copy owner labels to pods, which Kueue then takes for its own "
             "(kubeflow/spark-operator#2669)",
             "metadata.labels",
         )
+
+
+def _take_off(workload: Workload, key: str) -> None:
+    """Take a label off the places where Kueue reads it wrongly, or not at all."""
+    for pod in workload.pods():
+        if not pod.is_object and key in pod.labels:
+            pod.unlabel(key)
+            workload.warn(f"the label {key} is taken off the {pod.role} pods", pod.where())
+    places: list[Workload | Pod] = [workload, *workload.pods()]
+    for place in places:
+        if key in place.annotations:
+            place.unannotate(key)
+            workload.warn(
+                f"the annotation {key} is taken off: Kueue reads the label alone",
+                "metadata.annotations",
+            )
+
+
+def _ask_for(workload: Workload, topology: Mapping[str, TopologyRequest]) -> None:
+    """Write the topology requests where Kueue makes pod sets from: on the pod templates."""
+    asked = False
+    for pod in workload.pods():
+        if pod.is_replica:
+            continue
+        found = [_request(topology, role) for role in pod.roles]
+        if any(request != found[0] for request in found):
+            raise DeferError("role")
+        if found and found[0] is not None:
+            asked = True
+            _annotate(pod, found[0])
+    if not asked:
+        roles = sorted({role for pod in workload.pods() for role in pod.roles})
+        raise CannotChangeError(
+            f"no pod has a role of `topology`, {', '.join(topology) or 'which names none'}; roles "
+            f"present: {', '.join(roles) or 'none'}"
+        )
+
+
+def _request(topology: Mapping[str, TopologyRequest], role: str) -> TopologyRequest | None:
+    group = role.partition(":")[0]
+    return topology.get(role, topology.get(group, topology.get(_EVERY)))
+
+
+def _annotate(pod: Pod, request: TopologyRequest) -> None:
+    """One request; Kueue refuses a pod set that has another beside it."""
+    for name in _REQUESTS:
+        value = request.get(name)
+        if value is None:
+            pod.unannotate(_TOPOLOGY.format(name))
+        else:
+            pod.annotate(_TOPOLOGY.format(name), "true" if value is True else str(value))

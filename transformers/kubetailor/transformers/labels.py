@@ -10,7 +10,14 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-from kubetailor.registry import InvalidObjectError, Pod, Workload, transformer
+from kubetailor.registry import (
+    CannotChangeError,
+    InvalidObjectError,
+    Pod,
+    Workload,
+    transformer,
+)
+from kubetailor.transformers.kueue import QUEUE
 from kubetailor.transformers.names import LabelKey
 from kubetailor.transformers.types import OnObject, String, names_to_remove
 from kubetailor.workloads.names import check_label_value
@@ -33,6 +40,9 @@ def labels(
 ) -> None:
     """Set and remove labels of the object and of its pods.
 
+    Kueue's queue is refused as a label of pods that an object makes: each would be taken for a
+    workload of its own. `kueue` writes it where it belongs.
+
     Args:
         workload: the workload.
         set: label -> value.
@@ -43,6 +53,12 @@ def labels(
             text as an annotation of the same key.
     """
     for target in targets(workload, on):
+        if QUEUE in (set or ()) and isinstance(target, Pod) and not target.is_object:
+            raise CannotChangeError(
+                f"{QUEUE} belongs on the {workload.kind_name}, not on its {target.role} pods: use "
+                "`kueue`",
+                field=target.where(),
+            )
         for key in names_to_remove(remove, set):
             target.unlabel(key)
         for key, value in (set or {}).items():

@@ -9,9 +9,9 @@ from pydantic import AfterValidator
 from kubetailor.transformers.types import String
 from kubetailor.workloads import InvalidObjectError
 from kubetailor.workloads.metadata import FLYTE_LABELS
-from kubetailor.workloads.names import check_key, check_label_value
+from kubetailor.workloads.names import check_key, check_label_value, check_object_name
 
-__all__ = ["Key", "LabelKey", "LabelValue", "Name"]
+__all__ = ["Key", "LabelKey", "LabelValue", "Name", "ObjectLabel", "ObjectName"]
 
 
 def _label_key(key: str) -> str:
@@ -52,3 +52,17 @@ def _name(name: str) -> str:
 
 Name = Annotated[str, AfterValidator(_name)]
 """The name of an object of Kubernetes that a label may hold."""
+
+
+def _object_name(name: str) -> str:
+    try:
+        return check_object_name(name)
+    except InvalidObjectError as error:
+        raise ValueError(str(error)) from None
+
+
+ObjectName = Annotated[str, AfterValidator(_object_name)]
+"""The name of an object of Kubernetes: a DNS subdomain."""
+
+ObjectLabel = Annotated[Name, AfterValidator(_object_name)]
+"""The same, where it is the value of a label."""

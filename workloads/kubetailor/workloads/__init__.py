@@ -20,11 +20,10 @@ from kubetailor.workloads.errors import (
     UnknownKindError,
     nearest,
 )
-from kubetailor.workloads.kinds import KINDS, Kind, KindTable, PodPath
+from kubetailor.workloads.kinds import KINDS, Ignored, Kind, KindTable, PodPath
 from kubetailor.workloads.plain import check_json, read_json
 from kubetailor.workloads.pod import Pod
 from kubetailor.workloads.quantity import parse_quantity, same_quantity
-from kubetailor.workloads.spark import SPARK_APPLICATION
 from kubetailor.workloads.task_template import TASK_TEMPLATE
 from kubetailor.workloads.validation import validate
 from kubetailor.workloads.workload import Note, Workload
@@ -37,6 +36,7 @@ __all__ = [
     "Document",
     "DocumentError",
     "Draft",
+    "Ignored",
     "InvalidObjectError",
     "Json",
     "JsonMap",
@@ -67,5 +67,5 @@ __all__ = [
     "validate",
 ]
 
-BUILTIN_KINDS: tuple[Kind, ...] = (*KINDS, SPARK_APPLICATION, TASK_TEMPLATE)
+BUILTIN_KINDS: tuple[Kind, ...] = (*KINDS, TASK_TEMPLATE)
 """Every kind that is known without a plugin."""

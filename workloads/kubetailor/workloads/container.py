@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kubetailor.workloads.draft import Draft, Json, JsonMap, Key, Path, deep_copy, dotted, same
 from kubetailor.workloads.errors import CannotChangeError, ConflictError, InvalidObjectError
 from kubetailor.workloads.identity import env_position, env_references, find, mount_path
+from kubetailor.workloads.merge import merge
 from kubetailor.workloads.names import check_env_name
 from kubetailor.workloads.quantity import (
     amount_in,
@@ -51,6 +52,10 @@ class Container:
     def _where(self, *path: Key) -> str:
         return dotted(self._path + path)
 
+    def get(self, *path: Key) -> Json:
+        """What the container holds at `path`, as a copy; None if nothing."""
+        return deep_copy(self._get(*path))
+
     @property
     def image(self) -> str | None:
         """The image, or None."""
@@ -73,6 +78,14 @@ class Container:
         Missing parents are made. For what no verb does.
         """
         return self._draft.edit_deep(self._path + path, empty)
+
+    def merge(self, patch: JsonMap, *, replace: bool = False) -> None:
+        """Lay a patch over the container, lists by identity; null deletes.
+
+        Raises:
+            ConflictError: a mount of the same path has other content, and not `replace`.
+        """
+        merge(self._draft, self._path, patch, replace=replace)
 
     def set_image(self, image: str) -> None:
         """Use another image."""
@@ -203,24 +216,22 @@ class Container:
             entry["readOnly"] = read_only
         if sub_path is not None:
             entry["subPath"] = sub_path
+        self.add_mount(entry, replace=replace)
+
+    def add_mount(self, mount: Mapping[str, Any], *, replace: bool = False) -> None:
+        """As `mount`, with the mount as Kubernetes writes it."""
         mounts = self._get("volumeMounts") or []
-        index = find("volumeMounts", mounts, entry)
+        index = find("volumeMounts", mounts, mount)
         if index is None:
-            self._draft.edit((*self._path, "volumeMounts"), list).append(entry)
-            return
-        there = mounts[index]
-        if (
-            there.get("name") == volume
-            and there.get("subPath") == sub_path
-            and read_only in (None, bool(there.get("readOnly")))
-        ):
-            return
-        if not replace:
-            raise ConflictError(
-                f"{mount_path(path)} is the mount of volume {there.get('name')!r} already",
-                field=self._where("volumeMounts", index),
-            )
-        self._draft.edit((*self._path, "volumeMounts"), list)[index] = entry
+            self._draft.edit((*self._path, "volumeMounts"), list).append(dict(mount))
+        elif not _is_mount(mounts[index], mount):
+            if not replace:
+                raise ConflictError(
+                    f"{mount_path(mount['mountPath'])} is the mount of volume "
+                    f"{mounts[index].get('name')!r} already; ask for `replace`",
+                    field=self._where("volumeMounts", index),
+                )
+            self._draft.edit((*self._path, "volumeMounts"), list)[index] = dict(mount)
 
     def unmount(self, path: str) -> None:
         """Remove what is mounted at a path, if anything; the volume stays, an emptied list goes."""
@@ -310,6 +321,12 @@ class Container:
         if alias in values:
             del values[alias]
         values[name] = text
+
+
+def _is_mount(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether a mount at the same path is the one that is wanted; false is as good as absent."""
+    fields = {"name", "subPath", "subPathExpr", *wanted} - {"mountPath"}
+    return all((there.get(field) or None) == (wanted.get(field) or None) for field in fields)
 
 
 def missing_container(pod: Pod, name: str, names: list[str]) -> CannotChangeError:

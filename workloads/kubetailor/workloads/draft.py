@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import compress, count
+from itertools import chain, compress, count
 from operator import is_not
 from typing import Any, TypeAlias
 
@@ -67,9 +67,9 @@ def unshared(old: list[Any], new: list[Any]) -> list[tuple[int, Json]]:
     if start == len(old):
         return list(enumerate(new[start:], start))
     known = set(map(id, old))
-    return [
-        (index, entry) for index, entry in enumerate(new[start:], start) if id(entry) not in known
-    ]
+    # Of many pods that are changed one by one, each time all but one are where they were.
+    moved = chain(compress(count(), map(is_not, old, new)), range(len(old), len(new)))
+    return [(index, new[index]) for index in moved if id(new[index]) not in known]
 
 
 def dotted(path: Sequence[Key]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-__all__ = ["duration_text", "parse_duration"]
+__all__ = ["duration_text", "go_duration_text", "parse_duration"]
 
 _UNITS: Final[Mapping[str, Decimal]] = {
     "h": Decimal(3600),
@@ -46,3 +46,23 @@ def duration_text(seconds: Decimal) -> str:
     nanoseconds = round(seconds.scaleb(9))
     digits = next(n for n in _FRACTIONS if nanoseconds % 10 ** (9 - n) == 0)
     return f"{Decimal(nanoseconds).scaleb(-9):.{digits}f}s"
+
+
+def go_duration_text(seconds: Decimal) -> str:
+    """A duration as Go writes it: ``1h0m0s``.
+
+    Args:
+        seconds: how long, to the nanosecond at most.
+    """
+    if seconds and seconds < 1:
+        for unit, digits in (("ms", 3), ("µs", 6), ("ns", 9)):
+            if seconds.scaleb(digits) >= 1:
+                return f"{seconds.scaleb(digits).normalize():f}{unit}"
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = [f"{rest.normalize():f}s"]
+    if hours or minutes:
+        parts.insert(0, f"{minutes:f}m")
+    if hours:
+        parts.insert(0, f"{hours:f}h")
+    return "".join(parts)

@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from kubetailor.workloads.draft import Draft, Json, JsonMap, Path, same
 
-__all__ = ["FILLED", "is_filled", "is_filled_toleration", "rederived"]
+__all__ = ["FILLED", "is_filled", "is_filled_in_volume", "is_filled_toleration", "rederived"]
 
 FILLED: Final[Mapping[str, tuple[Json, ...]]] = {
     # defaults.go, SetDefaults_PodSpec and SetDefaults_Pod
@@ -56,12 +56,22 @@ FILLED: Final[Mapping[str, tuple[Json, ...]]] = {
 Empty values (`securityContext`, `affinity`, `emptyDir`, `hostPath.type`) count as unset anyway.
 """
 
+_VOLUME: Final[Mapping[str, tuple[Json, ...]]] = {
+    "apiVersion": ("v1",),  # SetDefaults_ObjectFieldSelector
+    "defaultMode": (0o644,),  # SetDefaults_SecretVolumeSource and its like
+    "expirationSeconds": (3600,),  # SetDefaults_ServiceAccountTokenProjection
+    "pullPolicy": ("Always", "IfNotPresent"),  # SetDefaults_Volume
+    "volumeMode": ("Filesystem",),  # SetDefaults_PersistentVolumeClaimSpec
+}
+"""Field of a volume's source -> the values that defaults.go fills in."""
+
 _TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 _DERIVED: Mapping[str, tuple[str, ...]] = {
     "priorityClassName": ("priority", "preemptionPolicy"),  # priority/admission.go
     "runtimeClassName": ("overhead",),  # runtimeclass/admission.go
-    "serviceAccountName": ("serviceAccount",),
+    "serviceAccountName": ("serviceAccount",),  # and the token's volume, as the next one has
+    "automountServiceAccountToken": (),  # serviceaccount/admission.go
 }
 """Field of a pod spec -> what a plugin derives from it, and refuses where it differs."""
 
@@ -71,6 +81,11 @@ _TOKEN_VOLUME = "kube-api-access-"
 def is_filled(field: str | None, value: Json) -> bool:
     """Whether the value of a field is one that nobody wrote."""
     return any(same(value, known) for known in FILLED.get(field or "", ()))
+
+
+def is_filled_in_volume(field: str, value: Json) -> bool:
+    """Whether the value of a field of a volume's source is one that nobody wrote."""
+    return any(same(value, known) for known in _VOLUME.get(field, ()))
 
 
 def is_filled_toleration(entry: Mapping[str, Any]) -> bool:
@@ -105,7 +120,7 @@ def rederived(before: JsonMap, after: JsonMap) -> JsonMap:
         for derived in _DERIVED[field]:
             if derived in new and same(new[derived], old.get(derived)):
                 draft.drop(("spec", derived))
-    if "serviceAccountName" in moved:
+    if {"serviceAccountName", "automountServiceAccountToken"} & {*moved}:
         _drop_token(draft)
     return draft.checkpoint()
 

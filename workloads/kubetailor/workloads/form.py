@@ -6,12 +6,13 @@ reading one fails, this says which field is to blame.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from kubetailor.workloads.draft import Json, JsonMap, Path, dotted
 from kubetailor.workloads.errors import InvalidObjectError
 from kubetailor.workloads.kinds import Kind, PodPath
+from kubetailor.workloads.kinds.app_wrapper import AppWrapperKind
 
 __all__ = ["check_form"]
 
@@ -63,12 +64,84 @@ _SPARK_POD: Form = {
     "gpu": {"name": str},
     "sidecars": [_CONTAINER],
 }
+_SPARK_APP: Form = {
+    "driver": _SPARK_POD,
+    "executor": _SPARK_POD,
+    "volumes": [{"name": str}],
+    "imagePullSecrets": [str],
+}
+_LABELS: Form = {"labels": {}, "annotations": {}}
+_POD_TEMPLATE: Form = {"metadata": _LABELS, "spec": _POD_SPEC}
+_CALL: Form = {"name": str, "template": str, "inline": {}}
+_ARGO_TEMPLATE: Form = {
+    **{name: form for name, form in _POD_SPEC.items() if name != "containers"},
+    "name": str,
+    "metadata": _LABELS,
+    "container": _CONTAINER,
+    "script": _CONTAINER,
+    "containerSet": {"containers": [_CONTAINER]},
+    "sidecars": [_CONTAINER],
+    "hostAliases": [{"ip": str}],
+    "steps": [[_CALL]],
+    "dag": {"tasks": [_CALL]},
+}
+_WORKFLOW: Form = {
+    **_ARGO_TEMPLATE,
+    "templates": [_ARGO_TEMPLATE],
+    "templateDefaults": _ARGO_TEMPLATE,
+    "podMetadata": _LABELS,
+    "entrypoint": str,
+    "onExit": str,
+    "hooks": {_EACH: {"template": str}},
+}
+_COMPONENT: Form = {
+    **_POD_SPEC,
+    **_LABELS,
+    "name": str,
+    "model": _CONTAINER,
+    "workerSpec": _POD_SPEC,
+}
+_JOB_PATCH: Form = {"name": str, "template": {"spec": {"template": _POD_TEMPLATE}}}
+_RUNTIME_PATCH: Form = {
+    "manager": str,
+    "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [_JOB_PATCH]}}},
+}
 _K8S_POD: Form = {"metadata": {"labels": {}, "annotations": {}}, "podSpec": _POD_SPEC}
 _ENTRIES: Form = [{"name": str, "value": str}]
 _REPLICA: Form = {"image": str, "resources": {"limits": _ENTRIES, "requests": _ENTRIES}}
 _OWN: Mapping[tuple[str, str], Form] = {
     ("sparkoperator.k8s.io", "SparkApplication"): {
-        "spec": {"driver": _SPARK_POD, "executor": _SPARK_POD, "volumes": [{"name": str}]}
+        "metadata": _METADATA,
+        "spec": _SPARK_APP,
+    },
+    ("sparkoperator.k8s.io", "ScheduledSparkApplication"): {
+        "metadata": _METADATA,
+        "spec": {"template": _SPARK_APP},
+    },
+    ("argoproj.io", "Workflow"): {"metadata": _METADATA, "spec": _WORKFLOW},
+    ("argoproj.io", "WorkflowTemplate"): {"metadata": _METADATA, "spec": _WORKFLOW},
+    ("argoproj.io", "CronWorkflow"): {
+        "metadata": _METADATA,
+        "spec": {"workflowSpec": _WORKFLOW},
+    },
+    ("serving.kserve.io", "InferenceService"): {
+        "metadata": _METADATA,
+        "spec": {
+            **dict.fromkeys(("predictor", "transformer", "explainer"), _COMPONENT),
+            "canary": [{"predictor": _COMPONENT}],
+        },
+    },
+    ("trainer.kubeflow.org", "TrainJob"): {
+        "metadata": _METADATA,
+        "spec": {
+            "trainer": {**_CONTAINER, "resourcesPerNode": _RESOURCES},
+            "initializer": {_EACH: {"env": _CONTAINER["env"]}},
+            "runtimePatches": [_RUNTIME_PATCH],
+        },
+    },
+    ("workload.codeflare.dev", "AppWrapper"): {
+        "metadata": _METADATA,
+        "spec": {"components": [{"template": {}, "podSets": [{"path": str}]}]},
     },
     ("flyte", "TaskTemplate"): {
         "id": {"project": str, "domain": str, "name": str, "version": str},
@@ -107,9 +180,21 @@ def check_form(obj: JsonMap, kind: Kind) -> None:
     Raises:
         InvalidObjectError: the first field that has not, with what it should be.
     """
-    own = _OWN.get((kind.group, kind.name))
-    for form in (own,) if own is not None else ({"metadata": _METADATA}, *map(_form, kind.pods)):
+    for form in _forms(kind):
         _check(obj, form, ())
+    if isinstance(kind, AppWrapperKind):
+        for path, inner, row in kind.components(obj):
+            for form in _forms(row) if row is not None else ():
+                _check(inner, form, path)
+
+
+def _forms(kind: Kind) -> Iterator[Form]:
+    own = _OWN.get((kind.group, kind.name))
+    if own is not None:
+        yield own
+    else:
+        yield {"metadata": _METADATA}
+        yield from map(_form, kind.pods)
 
 
 def _form(row: PodPath) -> Form:

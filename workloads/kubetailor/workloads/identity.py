@@ -20,6 +20,7 @@ __all__ = [
     "env_position",
     "env_references",
     "find",
+    "identity",
     "mount_path",
     "toleration_key",
 ]
@@ -83,6 +84,11 @@ def find(field: str, entries: Iterable[Json], wanted: Mapping[str, Any]) -> int 
         if type(entry) is dict and (found := key(entry)) == target and same_key(found, target):
             return index
     return None
+
+
+def identity(field: str, entry: Mapping[str, Any]) -> str:
+    """What `find` compares, as a key of a dict: where many entries are looked for."""
+    return repr(IDENTITY[field](entry))
 
 
 def same_key(a: Any, b: Any) -> bool:

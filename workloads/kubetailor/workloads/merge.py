@@ -20,6 +20,9 @@ _UNIONS = frozenset({"env", "volumes"})
 _WHOLE = frozenset({"tolerations", "volumeMounts", "matchExpressions"})
 """Lists whose entries are one statement: what has the same identity is kept or replaced."""
 
+_ONE_OF = frozenset({"appArmorProfile", "seccompProfile"})
+"""Maps that are one of several: replaced whole, never mixed."""
+
 _CONTAINERS = frozenset({"containers", "initContainers"})
 
 
@@ -48,10 +51,10 @@ def merge(draft: Draft, path: Path, patch: JsonMap, *, replace: bool = False) ->
         keyed = key in _CONTAINERS or (key in IDENTITY and isinstance(there, list))
         if keyed and value:
             _merge_list(draft, place, key, value, replace)
-        elif isinstance(value, dict) and isinstance(there, dict):
+        elif isinstance(value, dict) and isinstance(there, dict) and key not in _ONE_OF:
             merge(draft, place, value, replace=replace)
-        elif not same(there, value):
-            draft.edit(path)[key] = _without_nulls(value)
+        elif not same(there, wanted := _without_nulls(value)):
+            draft.edit(path)[key] = wanted
 
 
 def _check_entries(patch: Json, path: Path) -> None:

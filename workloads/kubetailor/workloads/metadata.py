@@ -92,6 +92,32 @@ class Metadata:
         self._on_write(path, (key,), value, old)
         self._draft.edit(path)[key] = value
 
+    def label(self, key: str, value: str) -> None:
+        """Set a label."""
+        self.set("labels", key, value)
+
+    def unlabel(self, key: str) -> None:
+        """Remove a label, if it is there."""
+        self.remove("labels", key)
+
+    def annotate(self, key: str, value: str) -> None:
+        """Set an annotation."""
+        self.set("annotations", key, value)
+
+    def unannotate(self, key: str) -> None:
+        """Remove an annotation, if it is there."""
+        self.remove("annotations", key)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels, as a copy."""
+        return dict(self.get("labels"))
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """The annotations, as a copy."""
+        return dict(self.get("annotations"))
+
     def remove(self, name: MapName, key: str) -> None:
         """Remove an entry, here and below, if it is there; an emptied map goes.
 

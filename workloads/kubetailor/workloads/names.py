@@ -11,7 +11,14 @@ from typing import Any
 
 from kubetailor.workloads.errors import InvalidObjectError
 
-__all__ = ["ANNOTATIONS_LIMIT", "check_env_name", "check_key", "check_label_value", "check_name"]
+__all__ = [
+    "ANNOTATIONS_LIMIT",
+    "check_env_name",
+    "check_key",
+    "check_label_value",
+    "check_name",
+    "check_object_name",
+]
 
 ANNOTATIONS_LIMIT = 256 * 1024  # bytes of all keys and values of one object
 
@@ -66,6 +73,19 @@ def check_name(name: Any, what: str) -> str:
     if not isinstance(name, str) or not _is_dns_label(name):
         raise InvalidObjectError(
             f"{what} {name!r}: must be at most 63 lower-case alphanumeric characters or '-', "
+            "and start and end with an alphanumeric"
+        )
+    return name
+
+
+def check_object_name(name: str) -> str:
+    """A DNS subdomain, as the names of most objects are, or InvalidObjectError.
+
+    https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
+    """
+    if len(name) > 253 or _SUBDOMAIN.fullmatch(name) is None:
+        raise InvalidObjectError(
+            f"name {name!r}: must be at most 253 lower-case alphanumeric characters, '-' or '.', "
             "and start and end with an alphanumeric"
         )
     return name

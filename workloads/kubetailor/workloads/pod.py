@@ -8,14 +8,23 @@ from typing import TYPE_CHECKING, Any
 from kubetailor.workloads.affinity import add_requirement, put_terms, remove_requirement, terms_of
 from kubetailor.workloads.container import Container, missing_container
 from kubetailor.workloads.draft import Draft, Json, JsonMap, Key, Path, deep_copy, dotted, same
-from kubetailor.workloads.errors import CannotChangeError, ConflictError, InvalidObjectError
+from kubetailor.workloads.errors import CannotChangeError, InvalidObjectError
 from kubetailor.workloads.filled import is_filled_toleration
 from kubetailor.workloads.identity import find, toleration_key
 from kubetailor.workloads.merge import merge
 from kubetailor.workloads.metadata import Metadata
+from kubetailor.workloads.named import (
+    CONTAINERS,
+    add_container,
+    add_volume,
+    has_container,
+    remove_container,
+    remove_volume,
+)
 from kubetailor.workloads.names import check_key, check_label_value, check_name
 from kubetailor.workloads.primary import PRIMARY_ANNOTATIONS, primary_of
 from kubetailor.workloads.quantity import amount_in, is_positive, resource_names_in
+from kubetailor.workloads.spread import add_constraint, remove_constraints
 
 if TYPE_CHECKING:
     from kubetailor.workloads.workload import Workload
@@ -175,6 +184,46 @@ class Pod:
                         return Container(self, self._draft, (*self._path, field, index), name)
                     names.append(str(entry.get("name")))
         raise missing_container(self, name, names)
+
+    @property
+    def every_container(self) -> tuple[Container, ...]:
+        """The containers, the init containers and the ephemeral ones."""
+        return tuple(
+            Container(self, self._draft, (*self._path, field, index), str(entry.get("name", "")))
+            for field in CONTAINERS
+            for index, entry in enumerate(self._entries(field))
+            if isinstance(entry, dict)
+        )
+
+    def add_container(
+        self, container: Mapping[str, Any], *, init: bool = False, replace: bool = False
+    ) -> None:
+        """Add a container, or an init container, after those that are there.
+
+        One that is there with all that is given is left alone: an engine may have added to it.
+
+        Args:
+            container: as Kubernetes writes it.
+            init: add an init container; with ``restartPolicy: Always`` that is a native sidecar
+                (https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/).
+            replace: put it in place of another container of the name.
+
+        Raises:
+            ConflictError: one of the name has other content, and not `replace`.
+        """
+        entry = deep_copy(dict(container))
+        check_name(entry.get("name"), "container")
+        field = "initContainers" if init else "containers"
+        if self.base is None or not has_container(self.base._draft, self.base._path, field, entry):
+            add_container(self._draft, self._path, field, entry, replace=replace)
+
+    def remove_container(self, name: str) -> None:
+        """Remove a container or init container, if it is there; an emptied list goes.
+
+        Raises:
+            CannotChangeError: it is the only container.
+        """
+        remove_container(self._draft, self._path, name)
 
     @property
     def primary(self) -> Container:
@@ -404,6 +453,24 @@ class Pod:
         if not same(wanted, terms_of(self._draft, self._path)):
             put_terms(self._draft, self._path, wanted)
 
+    # topology spread ---------------------------------------------------------------------------
+
+    def spread(self, constraint: Mapping[str, Any]) -> None:
+        """Spread the pods over a topology, by a constraint as Kubernetes writes it.
+
+        It takes the place of the one with the same `topologyKey` and `whenUnsatisfiable`.
+        https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/
+        """
+        add_constraint(self._draft, self._path, constraint)
+
+    def unspread(
+        self, topology_key: str | None = None, *, when_unsatisfiable: str | None = None
+    ) -> None:
+        """Remove the constraints that agree in all that is given; an emptied list goes."""
+        given = {"topologyKey": topology_key, "whenUnsatisfiable": when_unsatisfiable}
+        wanted = {name: value for name, value in given.items() if value is not None}
+        remove_constraints(self._draft, self._path, wanted)
+
     # labels and annotations --------------------------------------------------------------------
 
     @property
@@ -472,31 +539,11 @@ class Pod:
             ConflictError: a volume of the name has another source, and not `replace`.
         """
         entry = {"name": check_name(name, "volume"), **deep_copy(dict(source))}
-        volumes = self._entries("volumes")
-        index = find("volumes", volumes, entry)
-        if index is None:
-            self._list("volumes").append(entry)
-        elif not same(volumes[index], entry):
-            if not replace:
-                raise ConflictError(
-                    f"volume {name!r} is there with another source",
-                    field=self.where("volumes", index),
-                )
-            self._list("volumes")[index] = entry
+        add_volume(self._draft, self._path, entry, replace=replace)
 
     def remove_volume(self, name: str) -> None:
         """Remove a volume and every mount of it, if it is there; emptied lists go."""
-        volumes = self._entries("volumes")
-        index = find("volumes", volumes, {"name": name})
-        if index is None:
-            return
-        self._draft.keep((*self._path, "volumes"), volumes[:index] + volumes[index + 1 :])
-        for field in ("containers", "initContainers"):
-            for place, container in enumerate(self._entries(field)):
-                mounts = container.get("volumeMounts") if isinstance(container, dict) else None
-                kept = [mount for mount in mounts or () if mount.get("name") != name]
-                if mounts and len(kept) != len(mounts):
-                    self._draft.keep((*self._path, field, place, "volumeMounts"), kept)
+        remove_volume(self._draft, self._path, name)
 
     # scalars -----------------------------------------------------------------------------------
 

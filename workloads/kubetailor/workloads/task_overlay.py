@@ -14,7 +14,7 @@ from kubetailor.workloads.draft import Json, JsonMap, Path, dotted, same, value_
 from kubetailor.workloads.errors import CannotChangeError
 from kubetailor.workloads.identity import IDENTITY, find
 
-__all__ = ["check_terms", "without_base"]
+__all__ = ["check_containers", "check_terms", "without_base"]
 
 _TERMS: Final = "nodeSelectorTerms"
 _AFFINITY: Final = (
@@ -48,6 +48,35 @@ def without_base(
     """
     names = {over: primary}
     return _map(after, before if isinstance(before, dict) else {}, base, (), names)
+
+
+def check_containers(upper: JsonMap, was: JsonMap, base: JsonMap, role: str, over: str) -> None:
+    """Refuse containers of the upper pod spec that the lower one does not have: Flyte drops them.
+
+    Args:
+        upper: the upper pod spec.
+        was: the same before a step, whose containers are its author's.
+        base: the lower pod spec.
+        role: the role of the upper one, for the message.
+        over: the name that the engine gives to the lower one's primary container.
+
+    Raises:
+        CannotChangeError: a step added one.
+    """
+    for field in _CONTAINERS:
+        lower, had, has = (_names(spec.get(field)) for spec in (base, was, upper))
+        for name in has - had - lower - {over}:
+            raise CannotChangeError(
+                f"the container {name!r} of {role} would be dropped: Flyte lays the containers of "
+                "a group over those of the task's own pod, and makes no new ones; add it to every "
+                "role, or at admission alone (`when: {phase: admit}`)",
+                field=dotted((field,)),
+            )
+
+
+def _names(entries: Json) -> set[Json]:
+    found = entries if isinstance(entries, list) else []
+    return {entry.get("name") for entry in found if isinstance(entry, dict)}
 
 
 def check_terms(upper: JsonMap, was: JsonMap, now: JsonMap, role: str) -> None:

@@ -19,7 +19,7 @@ from kubetailor.workloads.errors import CannotChangeError
 from kubetailor.workloads.kinds import Kind
 from kubetailor.workloads.metadata import MapName, Metadata
 from kubetailor.workloads.pod import Pod
-from kubetailor.workloads.task_overlay import check_terms, without_base
+from kubetailor.workloads.task_overlay import check_containers, check_terms, without_base
 from kubetailor.workloads.task_target import (
     PRIMARY,
     ContainerTarget,
@@ -125,10 +125,13 @@ class TaskTemplateKind(Kind):
         return found
 
     def check_change(self, before: JsonMap, after: JsonMap) -> None:
-        """Spark's plugin takes only some fields of the task's pod.
+        """Spark's plugin takes only some fields of the task's pod, and Ray's sets one itself.
 
-        Source: flyteplugins/go/tasks/plugins/k8s/spark/spark.go, `createSparkPodSpec`.
+        Sources: flyteplugins/go/tasks/plugins/k8s/spark/spark.go, `createSparkPodSpec`, and
+        ray/ray.go, `BuildResource`.
         """
+        if after.get("type") == "ray":
+            _check_ray(_pod_spec(before), _pod_spec(after))
         if after.get("type") != "spark":
             return
         old, new = _pod_spec(before), _pod_spec(after)
@@ -154,7 +157,7 @@ class TaskTemplateKind(Kind):
                         field=where,
                     )
 
-    def settle(self, workload: Workload) -> None:
+    def settle(self, workload: Workload, at: Path = ()) -> None:
         """What a step wrote into the task's own pod is not laid over it once more."""
         root, before = workload.draft.root, workload.committed
         for path, role, (over,) in _overlay_places(root):
@@ -169,8 +172,9 @@ class TaskTemplateKind(Kind):
                     workload.draft.put(place, kept)
                     now = kept
             check_terms(now, _pod_spec(before), _pod_spec(root), role)
+            check_containers(now, was if isinstance(was, dict) else {}, _pod_spec(root), role, over)
 
-    def find_pods(self, workload: Workload) -> list[Pod]:
+    def find_pods(self, workload: Workload, at: Path = ()) -> list[Pod]:
         """The task's own pod first, then those laid over it."""
         root = workload.draft.root
         container, pod = root.get("container"), root.get("k8sPod")
@@ -251,6 +255,16 @@ def _pod_spec(root: JsonMap) -> JsonMap:
     container = root.get("container")
     pod = container_as_pod(root) if isinstance(container, dict) else root.get("k8sPod")
     return (pod or {}).get("podSpec") or {}
+
+
+def _check_ray(before: JsonMap, after: JsonMap) -> None:
+    field = "serviceAccountName"
+    if not same(before.get(field), after.get(field)):
+        raise CannotChangeError(
+            f"{field} of a Ray task's own pod is not read: Flyte's Ray plugin puts the service "
+            "account of the execution there; set it at admission (`when: {phase: admit}`)",
+            field=f"podSpec.{field}",
+        )
 
 
 def _resources_of(pod: Pod) -> JsonMap:

@@ -144,12 +144,14 @@ class Workload:
         return GPU_ALIAS if self.is_task_template else {}
 
     @property
-    def queue_owner(self) -> Workload | None:
-        """The object that carries Kueue's queue label: this one, never its pods.
+    def queue_owner(self) -> Metadata | None:
+        """The labels and annotations among which Kueue looks for the queue.
 
-        None where Kueue does not manage the kind, or where a parent of this object carries it.
+        They are this object's own, or those of what it makes (a CronJob's Jobs, the pods of an
+        Argo Workflow). None where Kueue does not manage the kind, or where a parent of this object
+        carries the queue.
         """
-        return self if not self.is_child and self.kind.controls_kueue(self.draft.root) else None
+        return None if self.is_child else self.kind.queue_metadata(self)
 
     # pods --------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from kubetailor.plugins.cli.installed import installed
 from kubetailor.plugins.cli.options import config_option, output_option
 from kubetailor.plugins.cli.output import print_json, print_table, warn
 from kubetailor.registry import Accelerator, KubetailorError
+from kubetailor.workloads import dotted
 
 __all__ = ["accelerators", "kinds", "plugins"]
 
@@ -92,20 +93,45 @@ def _nodes(entry: Accelerator) -> Iterator[str]:
 def kinds(output: str, config: Path | None) -> None:
     """List the kinds of workload.
 
-    With the roles of their pods, and whether Kueue reads a queue label on them.
+    With the roles of their pods, where Kueue reads a queue label, by which field it suspends them,
+    which container runs the task, and which fields of their pods their operator does not read.
     """
     found, _ = installed(config)
     rows: list[dict[str, Any]] = [
-        {"group": kind.group, "kind": kind.name, "roles": list(kind.roles), "queue": kind.queue}
+        {
+            "group": kind.group,
+            "kind": kind.name,
+            "roles": list(kind.roles),
+            "queue": kind.queue_place or None,
+            "suspend": dotted(kind.suspend) if kind.suspend else None,
+            "primary": list(kind.primary),
+            "ignored": list(kind.ignored),
+            "reads": list(kind.reads) or None,
+        }
         for kind in found.kinds.values()
     ]
     if output == "json":
         print_json(rows)
         return
     print_table(
-        ("KIND", "GROUP", "ROLES", "QUEUE"),
+        ("KIND", "GROUP", "ROLES", "QUEUE", "SUSPEND", "PRIMARY", "IGNORED"),
         [
-            (row["kind"], row["group"], ", ".join(row["roles"]), "yes" if row["queue"] else "no")
+            (
+                row["kind"],
+                row["group"],
+                ", ".join(row["roles"]),
+                row["queue"] or "",
+                row["suspend"] or "",
+                ", ".join(row["primary"]),
+                _unread(row),
+            )
             for row in rows
         ],
     )
+
+
+def _unread(row: Mapping[str, Any]) -> str:
+    """What is not read of the pods of a kind; where that is nearly all, `-o json` has what is."""
+    if row["reads"]:
+        return f"all but {len(row['reads'])} fields"
+    return ", ".join(row["ignored"])
