@@ -108,6 +108,25 @@ _MONITORING: Final = (
     "github.com/prometheus-operator/prometheus-operator "
     "example/prometheus-operator-crd/monitoring.coreos.com"
 )
+_KINDS: Final = (
+    "github.com/argoproj/argo-workflows/v4 manifests/base/crds/full/argoproj.io_workflows.yaml",
+    "github.com/argoproj/argo-workflows/v4 manifests/base/crds/full/argoproj.io_cronworkflows.yaml",
+    "github.com/argoproj/argo-workflows/v4 "
+    "manifests/base/crds/full/argoproj.io_workflowtemplates.yaml",
+    "github.com/kserve/kserve config/crd/full/serving.kserve.io_inferenceservices.yaml",
+    "github.com/kubeflow/spark-operator/v2 "
+    "config/crd/bases/sparkoperator.k8s.io_sparkapplications.yaml",
+    "github.com/kubeflow/spark-operator/v2 "
+    "config/crd/bases/sparkoperator.k8s.io_scheduledsparkapplications.yaml",
+    "github.com/kubeflow/trainer/v2 manifests/base/crds/trainer.kubeflow.org_trainjobs.yaml",
+    "github.com/project-codeflare/appwrapper "
+    "config/crd/bases/workload.codeflare.dev_appwrappers.yaml",
+    "github.com/ray-project/kuberay/ray-operator config/crd/bases/ray.io_rayclusters.yaml",
+    "github.com/ray-project/kuberay/ray-operator config/crd/bases/ray.io_rayjobs.yaml",
+    "github.com/ray-project/kuberay/ray-operator config/crd/bases/ray.io_rayservices.yaml",
+    "sigs.k8s.io/jobset config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml",
+    "sigs.k8s.io/lws config/crd/bases/leaderworkerset.x-k8s.io_leaderworkersets.yaml",
+)
 TOOLS: Final = {
     tool.name: tool
     for tool in (
@@ -159,6 +178,14 @@ TOOLS: Final = {
                 "servicemonitors.yaml": f"{_MONITORING}_servicemonitors.yaml",
                 "prometheusrules.yaml": f"{_MONITORING}_prometheusrules.yaml",
             },
+        ),
+        # The definitions of kinds whose operators the tests do not run, or run with --all alone.
+        Tool(
+            "kinds",
+            "kinds",
+            "sigs.k8s.io/jobset",
+            package=None,
+            files={f"crd/{place.rpartition('/')[2]}": place for place in _KINDS},
         ),
         Tool(
             "kuberay",
@@ -239,6 +266,7 @@ def build(tool: Tool) -> None:
 def _copy(source: Path, target: Path) -> None:
     """Files of the module cache may not be written, which a copy must not keep."""
     if source.is_file():
+        target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
         return
     for path in sorted(source.rglob("*.yaml")):

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import pytest
 
+from .executions import Launcher, register
 from .stack.client import Client
 from .stack.core import Core
 from .stack.flyte import start_flyteadmin, start_propeller
@@ -120,6 +121,26 @@ def pyflyte(client: Client, flyteadmin: str, propeller: Process, s3: S3) -> Pyfl
     for domain in DOMAINS:
         client.namespace(f"{PROJECT}-{domain}")
     return Pyflyte(flyteadmin, s3)
+
+
+RegisterOnce: TypeAlias = Callable[[str, str], None]
+"""Registers a module of the project in a domain, unless that was done."""
+
+MakeLauncher: TypeAlias = Callable[[str], Launcher]
+"""What launches a module of the project."""
+
+
+@pytest.fixture(scope="session")
+def register_once(pyflyte: Pyflyte) -> RegisterOnce:
+    """By `pyflyte register`, without a config."""
+    return functools.cache(lambda module, domain: register(pyflyte, module, domain=domain))
+
+
+@pytest.fixture
+def launcher(client: Client, pyflyte: Pyflyte) -> Iterator[MakeLauncher]:
+    """What it launched and still runs at the test's end is terminated."""
+    with ExitStack() as stack:
+        yield lambda module: Launcher(client, pyflyte, module, stack)
 
 
 @pytest.fixture

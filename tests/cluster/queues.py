@@ -23,36 +23,46 @@ _SUSPEND: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class Queues:
-    """A LocalQueue `team` in a namespace, its ClusterQueue, and one flavour, named like it.
+    """A LocalQueue `team` in a namespace, its ClusterQueue, named like it, and its flavours.
 
     Attributes:
-        nodes: the labels of the flavour's nodes.
+        flavors: the labels of the nodes of each.
     """
 
     def __init__(
-        self, client: Client, namespace: str, *, gpus: int, nodes: Mapping[str, str]
+        self,
+        client: Client,
+        namespace: str,
+        *,
+        gpus: int,
+        flavors: Mapping[str, Mapping[str, str]],
     ) -> None:
         """Make them.
 
         Args:
             client: of the cluster.
             namespace: where the LocalQueue is.
-            gpus: the quota.
-            nodes: the labels of the flavour's nodes.
+            gpus: the quota of each flavour.
+            flavors: the labels of the nodes of each, in the order in which Kueue tries them.
         """
         self._client = client
         self.namespace: str = namespace
-        self.nodes: Mapping[str, str] = nodes
+        self.flavors: Mapping[str, Mapping[str, str]] = flavors
         quota = {"cpu": "64", "memory": "512Gi", "nvidia.com/gpu": str(gpus)}
         resources = [{"name": name, "nominalQuota": value} for name, value in quota.items()]
-        flavors = [{"name": namespace, "resources": resources}]
-        self._create("ResourceFlavor", namespace, {"nodeLabels": dict(nodes)})
+        for name, nodes in flavors.items():
+            self._create("ResourceFlavor", name, {"nodeLabels": dict(nodes)})
         self._create(
             "ClusterQueue",
             namespace,
             {
                 "namespaceSelector": {},
-                "resourceGroups": [{"coveredResources": list(quota), "flavors": flavors}],
+                "resourceGroups": [
+                    {
+                        "coveredResources": list(quota),
+                        "flavors": [{"name": name, "resources": resources} for name in flavors],
+                    }
+                ],
             },
         )
         self._create("LocalQueue", "team", {"clusterQueue": namespace}, namespace=namespace)
@@ -62,9 +72,11 @@ class Queues:
         self._client.create({"apiVersion": _API, "kind": kind, "metadata": metadata, "spec": spec})
 
     def forget(self) -> None:
-        """Take off what is not of the namespace; Kueue lets it go when nothing uses it."""
-        for kind in ("ClusterQueue", "ResourceFlavor"):
-            self._client.delete(_API, kind, None, self.namespace)
+        """Take them off; Kueue lets them go when nothing uses them."""
+        self._client.delete(_API, "LocalQueue", self.namespace, "team")
+        self._client.delete(_API, "ClusterQueue", None, self.namespace)
+        for name in self.flavors:
+            self._client.delete(_API, "ResourceFlavor", None, name)
 
     def hold(self) -> None:
         """Admit nothing for now, whatever comes next."""
@@ -98,6 +110,14 @@ class Queues:
     def is_admitted(self, obj: Any) -> bool:
         """Whether Kueue lets it run."""
         return condition(self.workload(obj), "Admitted").get("status") == "True"
+
+    def flavors_of(self, obj: Any) -> dict[str, str]:
+        """Pod set -> the flavour of its GPUs, once Kueue lets it run."""
+        admission = self.workload(obj)["status"]["admission"]
+        return {
+            found["name"]: found["flavors"]["nvidia.com/gpu"]
+            for found in admission["podSetAssignments"]
+        }
 
     def waits_for_quota(self, obj: Any) -> bool:
         """Whether Kueue has said that there is no quota for it now."""

@@ -10,7 +10,6 @@ from typing import Any, Final, TypeAlias
 import pytest
 
 from kubetailor.plugins.webhook.objects import NAME
-from kubetailor.plugins.webhook.reload import load_tailor
 
 from .conftest import MakeWebhook
 from .objects import BUILDERS, TAILORED, pods_of
@@ -18,7 +17,6 @@ from .queues import QUEUE, Queues, is_held
 from .stack.client import Client
 from .stack.kwok import node
 from .stack.process import wait_for
-from .stack.webhook import Webhook
 
 pytestmark = pytest.mark.usefixtures("kwok", "kueue")
 
@@ -66,7 +64,8 @@ AddNode: TypeAlias = Callable[[], None]
 @pytest.fixture
 def queues(client: Client, namespace: str) -> Iterator[Queues]:
     """Quota for two GPUs, on nodes of the test's own."""
-    found = Queues(client, namespace, gpus=2, nodes={**A100, "example.com/pool": namespace})
+    nodes = {**A100, "example.com/pool": namespace}
+    found = Queues(client, namespace, gpus=2, flavors={namespace: nodes})
     yield found
     found.forget()
 
@@ -77,7 +76,7 @@ def add_node(client: Client, queues: Queues) -> Iterator[AddNode]:
     name = queues.namespace
 
     def add() -> None:
-        client.create(node(name, gpus=2, labels=dict(queues.nodes), taints=[TAINT]))
+        client.create(node(name, gpus=2, labels=_labels(queues), taints=[TAINT]))
 
     yield add
     client.delete("v1", "Node", None, name)
@@ -199,7 +198,7 @@ def test_a_child_of_what_no_chain_made_gets_what_is_of_pods_alone(
 
     _assert_started(client, made, queues.namespace)
     for pod in pods_of(client, made):
-        assert pod["spec"]["nodeSelector"] == queues.nodes
+        assert pod["spec"]["nodeSelector"] == _labels(queues)
     if kind == "RayJob":
         # KubeRay copies the labels of the job to its cluster.
         (cluster,) = client.list("ray.io/v1", "RayCluster", queues.namespace)
@@ -215,13 +214,13 @@ def test_a_job_that_waits_is_not_cut_anew_when_the_config_changes(
     made = client.create(_asking("PyTorchJob", queues.namespace, "one"))
 
     new = CONFIG.replace("nvidia-a100-80gb", "nvidia-h100-80gb").replace("speech", "vision")
-    _reload(server, new)
+    server.reload(new)
     add_node()
     queues.release()
 
     _assert_started(client, made, queues.namespace)
     for pod in pods_of(client, made):
-        assert pod["spec"]["nodeSelector"] == queues.nodes
+        assert pod["spec"]["nodeSelector"] == _labels(queues)
         assert "vision" not in json.dumps(pod)
 
 
@@ -233,7 +232,7 @@ def test_a_job_that_waits_is_held_to_what_is_enforced_now(
     made = client.create(_asking("PyTorchJob", queues.namespace, "one"))
 
     enforced = "    enforce: [{use: labels, with: {set: {cost-centre: speech}}}]\n"
-    _reload(server, CONFIG + enforced)
+    server.reload(CONFIG + enforced)
     add_node()
     queues.release()
 
@@ -244,21 +243,8 @@ def test_a_job_that_waits_is_held_to_what_is_enforced_now(
     wait_for("the operator's word on it", denied, seconds=SECONDS)
     assert not pods_of(client, made)
     # Nothing is lost: the operator tries again.
-    _reload(server, CONFIG)
+    server.reload(CONFIG)
     _assert_started(client, made, queues.namespace)
-
-
-def _reload(server: Webhook, config: str) -> None:
-    """Replace the config, and wait until all servers use it."""
-    new = server.config.with_suffix(".new")
-    new.write_text(config)
-    new.replace(server.config)
-    digest = load_tailor(server.config).digest
-
-    def in_use() -> bool:
-        return all(digest in server.ask(port, "/metrics") for port in server.replicas)
-
-    wait_for("the new config", in_use, seconds=SECONDS)
 
 
 def _start_operator(kind: str, request: pytest.FixtureRequest) -> None:
@@ -286,6 +272,11 @@ def _assert_started(client: Client, obj: Any, node_name: str) -> None:
 def _asking(kind: str, namespace: str, name: str, **more: Any) -> Any:
     """Two GPUs in all: all of the quota."""
     return BUILDERS[kind](namespace, name, gpus=1 if kind == "PyTorchJob" else 2, **more)
+
+
+def _labels(queues: Queues) -> dict[str, str]:
+    """Those of the nodes of the one flavour."""
+    return dict(queues.flavors[queues.namespace])
 
 
 def _now(client: Client, obj: Any) -> Any:

@@ -4,73 +4,43 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from flytekit.core.options import Options
-from flytekit.models.common import Annotations, Labels
 
+from kubetailor.plugins.execution.marks import EXECUTION_KEYS
 from kubetailor.plugins.flyte.stamp import STAMP
 from kubetailor.plugins.flyte.undo import UNDO
-from kubetailor.plugins.webhook.marks import EXECUTION_KEYS
 from kubetailor.plugins.webhook.reload import load_tailor
 from kubetailor.registry.overrides import OVERRIDE
 
-from .conftest import MakeWebhook
-from .executions import Run
+from .conftest import MakeLauncher, MakeWebhook, RegisterOnce
+from .executions import FOLDER, Launcher, Run, creations, register
+from .launched import (
+    DOMAIN,
+    FILES,
+    HEAD,
+    NAMESPACE,
+    NESTED,
+    TEAM,
+    VERSION,
+    ZOO,
+    container,
+    in_pool,
+    tolerated,
+)
 from .objects import pods_of
 from .stack.client import Client
 from .stack.core import Core
-from .stack.flyte import start_propeller, start_standin
 from .stack.kubelet import KUBELET
 from .stack.kwok import node
-from .stack.process import Process, StackError, wait_for
+from .stack.process import Process, wait_for
 from .stack.pyflyte import PROJECT, Pyflyte
-from .stack.s3 import S3
-from .stack.webhook import Webhook
 
-FOLDER: Final = Path(__file__).parent / "project"
-ZOO: Final = "zoo.at_launch"
-VERSION: Final = "at-launch"
-DOMAIN: Final = "development"
-NAMESPACE: Final = f"{PROJECT}-{DOMAIN}"
 BAKED: Final = "staging"
 """Where the same project is registered with a chain on."""
-
-HEAD: Final = "plugins: [./team.py]\nphases: [launch, admit]\n"
-TEAM: Final = '''
-"""A team's plugin."""
-
-from kubetailor.registry import Pod, Workload, transformer
-
-
-@transformer
-def hurry(
-    workload: Workload,
-    *,
-    retries: int | None = None,
-    timeout: str | None = None,
-    interruptible: bool | None = None,
-) -> None:
-    """Say how a task is tried; it must run where that is still said of a task."""
-    metadata = workload.edit("metadata")
-    if retries is not None:
-        metadata["retries"] = {"retries": retries}
-    if timeout is not None:
-        metadata["timeout"] = timeout
-    if interruptible is not None:
-        metadata["interruptible"] = interruptible
-
-
-@transformer
-def counted(pod: Pod) -> None:
-    """Count how often it runs, which no transformer of worth would do."""
-    pod.annotate("example.com/times", str(int(pod.annotations.get("example.com/times", 0)) + 1))
-'''
-FILES: Final = {"team.py": TEAM}
 
 OLD: Final = f"""
 plugins: [./team.py]
@@ -90,59 +60,19 @@ chains:
 
 
 @pytest.fixture(scope="module")
-def registered(pyflyte: Pyflyte) -> None:
-    """The project, as its authors wrote it."""
-    register(pyflyte, DOMAIN)
-
-
-@pytest.fixture(scope="module")
 def baked(pyflyte: Pyflyte, tmp_path_factory: pytest.TempPathFactory) -> None:
     """The project, registered with a chain."""
     folder = tmp_path_factory.mktemp("old")
     (folder / "team.py").write_text(TEAM)
     (folder / "kubetailor.yaml").write_text(OLD)
-    register(pyflyte, BAKED, KUBETAILOR_CONFIG=str(folder / "kubetailor.yaml"))
-
-
-def register(pyflyte: Pyflyte, domain: str, **env: str) -> None:
-    words = ("--project", PROJECT, "--domain", domain, "--version", VERSION)
-    pyflyte(
-        "register", *words, "--destination-dir", ".", "zoo/at_launch.py", folder=FOLDER, env=env
-    )
-
-
-Launch = Callable[..., Run]
+    register(pyflyte, ZOO, domain=BAKED, KUBETAILOR_CONFIG=str(folder / "kubetailor.yaml"))
 
 
 @pytest.fixture
-def launch(client: Client, pyflyte: Pyflyte) -> Iterator[Launch]:
-    """Launches what is registered; what still runs at the test's end is terminated."""
-    with ExitStack() as stack:
-
-        def make(
-            what: str,
-            name: str,
-            *,
-            domain: str = DOMAIN,
-            is_task: bool = False,
-            labels: Mapping[str, str] | None = None,
-            annotations: Mapping[str, str] | None = None,
-        ) -> Run:
-            remote = pyflyte.remote(domain)
-            fetch = remote.fetch_task if is_task else remote.fetch_launch_plan
-            options = Options(
-                labels=Labels(dict(labels)) if labels else None,
-                annotations=Annotations(dict(annotations)) if annotations else None,
-            )
-            remote.execute(
-                fetch(name=f"{ZOO}.{what}", version=VERSION),
-                inputs={"x": 3},
-                execution_name=name,
-                options=options,
-            )
-            return Run.started(client, remote, domain, name, stack)
-
-        yield make
+def launch(register_once: RegisterOnce, launcher: MakeLauncher) -> Launcher:
+    """Launches the project, as its authors wrote it; `baked` registers another."""
+    register_once(ZOO, DOMAIN)
+    return launcher(ZOO)
 
 
 @pytest.fixture(scope="module")
@@ -160,29 +90,8 @@ def pools(client: Client, kwok: Process, kubelet: Process) -> Iterator[None]:
         client.delete("v1", "Node", None, obj["metadata"]["name"])
 
 
-def in_pool(pool: str, task: str) -> str:
-    when = f'when: {{task: "{ZOO}.{task}"}}'
-    return f"""
-      - {{use: node_selector, with: {{set: {{pool: {pool}}}}}, {when}}}
-      - use: tolerations
-        with: {{add: [{{key: example.com/launch, operator: Exists}}]}}
-        {when}
-"""
-
-
 def by_node(pods: list[Any]) -> dict[str, Any]:
     return {pod["metadata"]["labels"]["node-id"]: pod for pod in pods}
-
-
-def container(pod: Any, index: int = 0) -> Any:
-    """A container; by default the first, which is the one that Flyte runs."""
-    return pod["spec"]["containers"][index]
-
-
-def tolerated(pod: Any) -> list[str]:
-    """The keys that it tolerates, without those that the API server adds."""
-    keys = [one["key"] for one in pod["spec"].get("tolerations", ())]
-    return [key for key in keys if not key.startswith("node.kubernetes.io/")]
 
 
 # nodes that say otherwise than their task ------------------------------------------------------
@@ -202,7 +111,7 @@ chains:
 
 
 def test_each_node_has_the_pod_that_its_overrides_and_the_chain_say(
-    registered: None, client: Client, webhook: MakeWebhook, launch: Launch
+    client: Client, webhook: MakeWebhook, launch: Launcher
 ) -> None:
     webhook(GPUS, NAMESPACE, files=FILES)
     run = launch("overridden", "launch-nodes")
@@ -271,7 +180,7 @@ def hurried(task: str, **said: str) -> str:
 
 
 def test_retries_deadlines_and_being_interruptible_are_the_chains(
-    registered: None, pools: None, core: Core, webhook: MakeWebhook, launch: Launch
+    pools: None, core: Core, webhook: MakeWebhook, launch: Launcher
 ) -> None:
     steps = (
         hurried("*flaky*", retries="1", interruptible="true"),
@@ -305,14 +214,6 @@ def test_retries_deadlines_and_being_interruptible_are_the_chains(
     assert [len(names) for names in created] == [2, 2, 1]
 
 
-def creations(core: Core, run: Run) -> list[tuple[str, int]]:
-    """Name and HTTP code of each pod of an execution that was to be created."""
-    whole, _, _ = core.audit.read_text().rpartition("\n")
-    lines = [json.loads(line) for line in whole.splitlines()]
-    found = [(line["objectRef"].get("name", ""), line["responseStatus"]["code"]) for line in lines]
-    return [(name, code) for name, code in found if name.startswith(f"{run.name}-")]
-
-
 def only_node(run: Run) -> Any:
     """The node of a single task."""
     (found,) = [n for n in run.flyte_workflow["spec"]["nodes"].values() if n["kind"] == "task"]
@@ -333,7 +234,7 @@ chains:
 
 
 def test_nothing_of_an_older_chain_is_left(
-    baked: None, webhook: MakeWebhook, launch: Launch
+    baked: None, webhook: MakeWebhook, launch: Launcher
 ) -> None:
     webhook(TODAY, f"{PROJECT}-{BAKED}", files=FILES)
     run = launch("both", "launch-today", domain=BAKED)
@@ -349,7 +250,7 @@ def test_nothing_of_an_older_chain_is_left(
 
 
 def test_the_chain_that_it_was_registered_with_only_goes_on(
-    baked: None, webhook: MakeWebhook, launch: Launch
+    baked: None, webhook: MakeWebhook, launch: Launcher
 ) -> None:
     asked = webhook(OLD, f"{PROJECT}-{BAKED}", files=FILES)
     run = launch("both", "launch-same", domain=BAKED)
@@ -374,22 +275,8 @@ def test_the_chain_that_it_was_registered_with_only_goes_on(
 
 # graphs in graphs ------------------------------------------------------------------------------
 
-NESTED: Final = f"""{HEAD}
-chains:
-  default:
-    steps:
-      - {{use: team.counted}}
-      - use: tolerations
-        with: {{add: [{{key: batch, operator: Exists}}]}}
-      - {{use: env, with: {{set: {{TEAM: audio}}}}}}
-      - {{use: labels, with: {{set: {{team: audio, cost-centre: speech}}}}}}
-      - {{use: annotations, with: {{set: {{example.com/note: chain}}}}}}
-{in_pool("process", "fan_out")}
-"""
-
 
 def test_each_pod_of_a_nested_execution_is_tailored_once(
-    registered: None,
     pools: None,
     client: Client,
     pyflyte: Pyflyte,
@@ -460,12 +347,11 @@ def override(*steps: Any) -> dict[str, str]:
 @pytest.mark.parametrize("phases", ["launch, admit", "admit"])
 def test_an_override_changes_each_pod_of_one_execution_alone(
     phases: str,
-    registered: None,
     pools: None,
     client: Client,
     pyflyte: Pyflyte,
     webhook: MakeWebhook,
-    launch: Launch,
+    launch: Launcher,
 ) -> None:
     asked = webhook(f"phases: [{phases}]{CHOSEN}", NAMESPACE, files=FILES)
     name = f"override-{phases.partition(',')[0]}"
@@ -491,153 +377,3 @@ def test_an_override_changes_each_pod_of_one_execution_alone(
     # A team's own transformer may be overridden by nobody, unless `overridable` says so.
     refused = launch("inner", f"{name}-refused", annotations=override({"use": "team.counted"}))
     assert "team.counted may not be overridden" in refused.wait_for_failure()
-
-
-def test_what_the_engine_reads_is_overridden_at_launch(
-    registered: None, webhook: MakeWebhook, launch: Launch
-) -> None:
-    webhook(f"phases: [launch, admit]{CHOSEN}", NAMESPACE, files=FILES)
-    step = {"use": "retries", "with": {"retries": 5}}
-    run = launch("inner", "override-retries", annotations=override(step))
-    run.wait_for_pods(1)
-    nodes = run.flyte_workflow["spec"]["nodes"]
-    retries = [node["retry"] for node in nodes.values() if node["kind"] == "task"]
-    assert retries == [{"minAttempts": 6}]
-
-    nowhere = launch(
-        "inner", "override-nowhere", annotations=override({**step, "when": {"node": "x"}})
-    )
-    assert nowhere.has_failed  # at once: the first answer says so
-    assert "it matches no task" in nowhere.sync().error.message
-    assert nowhere.pods == []
-
-
-# denials ---------------------------------------------------------------------------------------
-
-IMPOSSIBLE: Final = f"""
-chains:
-  default:
-    enforce:
-      - name: bill
-        use: env
-        with: {{set: {{A: "1"}}, container: nobody}}
-        when: {{task: {ZOO}.one}}
-"""
-
-
-def test_what_cannot_be_done_fails_the_execution_at_once_and_says_why(
-    registered: None, pyflyte: Pyflyte, webhook: MakeWebhook, launch: Launch
-) -> None:
-    webhook(HEAD + IMPOSSIBLE, NAMESPACE, files=FILES)
-    run = launch("inner", "launch-denied")
-    # At once: the first answer says so.
-    assert run.has_failed
-    message = run.sync().error.message
-    said = ("kubetailor", f"task {ZOO}.one at node ", "step 'bill'", "nobody")
-    assert [word for word in said if word not in message] == [], message
-    assert run.pods == []
-
-    with pytest.raises(StackError) as error:
-        pyflyte(
-            *("run", "--remote", "--project", PROJECT, "--domain", DOMAIN),
-            *("remote-task", f"{ZOO}.one:{VERSION}", "--x", "3"),
-            folder=FOLDER,
-        )
-    assert [word for word in said if word not in str(error.value)] == [], error.value
-
-
-def test_a_denied_pod_fails_its_task_at_once_and_says_why(
-    registered: None, core: Core, webhook: MakeWebhook, launch: Launch
-) -> None:
-    webhook(f"phases: [admit]\n{IMPOSSIBLE}", NAMESPACE)
-    denied = launch("inner", "admit-denied")
-
-    message = denied.wait_for_failure()
-    said = ("kubetailor", "step 'bill'", "nobody")
-    assert [word for word in said if word not in message] == [], message
-    assert [code for _, code in creations(core, denied)] == [422]
-
-
-# the webhook is not there ----------------------------------------------------------------------
-
-
-def test_without_an_answer_nothing_starts(
-    registered: None, client: Client, pyflyte: Pyflyte, webhook: MakeWebhook, launch: Launch
-) -> None:
-    asked = webhook(NESTED, NAMESPACE, files=FILES)
-    ((port, server),) = asked.replicas.items()
-    server.kill()
-    run = launch("both", "launch-down")
-    assert run.has_failed
-    message = run.sync().error.message
-    assert "failed calling webhook" in message
-    assert "flyte.kubetailor.dev" in message
-    workflows = client.list("flyte.lyft.com/v1alpha1", "FlyteWorkflow", NAMESPACE)
-    assert run.name not in [found["metadata"]["name"] for found in workflows]
-    assert run.pods == []
-
-    asked.serve(port)
-    remote = pyflyte.remote(DOMAIN)
-    again = remote.client.relaunch_execution(run.execution.id, name="launch-up")
-    with ExitStack() as stack:
-        run = Run.started(client, remote, DOMAIN, again.name, stack)
-        for pod in run.wait_for_pods(2):
-            assert tolerated(pod) == ["batch"]
-
-
-def test_a_pod_that_gets_no_answer_is_tried_again(
-    registered: None, core: Core, webhook: MakeWebhook, launch: Launch
-) -> None:
-    asked = webhook(NESTED.replace("launch, admit", "admit"), NAMESPACE, files=FILES)
-    ((port, server),) = asked.replicas.items()
-    server.kill()
-    run = launch("both", "admit-down")
-
-    def refused() -> bool:
-        codes = [code for _, code in creations(core, run)]
-        return len(codes) > 1 and set(codes) == {500}
-
-    wait_for("its pods to be refused, and again", refused)
-    assert run.pods == []
-    asked.serve(port)
-    for pod in run.wait_for_pods(2):
-        assert tolerated(pod) == ["batch"]
-
-
-# the closure is not in the object --------------------------------------------------------------
-
-
-def test_of_an_offloaded_closure_only_the_objects_are_tailored(s3: S3, tmp_path: Path) -> None:
-    """FlyteAdmin has one such setting for all, so this is a cluster of its own."""
-    with ExitStack() as stack:
-        core = Core(tmp_path, stack)
-        settings = {"flyteadmin": {"useOffloadedWorkflowClosure": True}}
-        endpoint = start_standin(core, s3, stack, **settings)
-        start_propeller(core, s3, endpoint, stack)
-        core.client.namespace(NAMESPACE)
-        pyflyte = Pyflyte(endpoint, s3)
-        register(pyflyte, DOMAIN)
-        asked = Webhook(core, stack, NESTED, NAMESPACE, files=FILES)
-        remote = pyflyte.remote(DOMAIN)
-        plan = remote.fetch_launch_plan(name=f"{ZOO}.inner", version=VERSION)
-        options = Options(labels=Labels({"team": "vision"}))
-        remote.execute(plan, inputs={"x": 3}, execution_name="offloaded", options=options)
-        run = Run(core.client, remote, DOMAIN, "offloaded")
-        (pod,) = run.wait_for_pods(1)
-
-        workflow = run.flyte_workflow
-        assert workflow["workflowClosureReference"].startswith("s3://")
-        assert not workflow.get("tasks")
-        keys = json.loads(workflow["metadata"]["annotations"].pop(EXECUTION_KEYS))
-        assert keys == {"labels": ["team"]}
-        assert not workflow["metadata"]["annotations"]
-        assert tolerated(pod) == ["batch"]
-        assert pod["metadata"]["annotations"]["example.com/times"] == "1"
-        labels = pod["metadata"]["labels"]
-        assert (labels["team"], labels["cost-centre"]) == ("vision", "speech")
-
-        (said,) = asked.decisions(run.name)
-        assert said["level"] == "warning"
-        assert "offloaded" in said["reason"]
-        (port,) = asked.replicas
-        assert "\nkubetailor_offloaded_total 1.0\n" in asked.ask(port, "/metrics")

@@ -11,6 +11,7 @@ import yaml
 
 from ..build import program
 from .core import Core
+from .datacatalog import start_datacatalog
 from .operators import apply_crds
 from .process import Process, free_port, wait_for
 from .s3 import S3
@@ -126,7 +127,8 @@ def start_propeller(core: Core, s3: S3, admin: str, stack: ExitStack) -> Process
     apply_crds(core, "flytepropeller")
     core.client.create(_DASK_JOB)
     file = core.folder / "propeller.yaml"
-    file.write_text(yaml.safe_dump(_configuration(core, s3, admin)))
+    catalog = start_datacatalog(core, stack)
+    file.write_text(yaml.safe_dump(_configuration(core, s3, admin, catalog)))
     command = [program("flytepropeller"), f"--config={file}"]
     process = stack.enter_context(Process("flytepropeller", command, folder=core.folder))
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/flyteworkflows.flyte.lyft.com"
@@ -138,7 +140,7 @@ def start_propeller(core: Core, s3: S3, admin: str, stack: ExitStack) -> Process
     return process
 
 
-def _configuration(core: Core, s3: S3, admin: str) -> dict[str, Any]:
+def _configuration(core: Core, s3: S3, admin: str, catalog: str) -> dict[str, Any]:
     return {
         "propeller": {
             "create-flyteworkflow-crd": True,
@@ -167,7 +169,11 @@ def _configuration(core: Core, s3: S3, admin: str) -> dict[str, Any]:
         "storage": _storage(s3),
         "event": {"type": "admin", "rate": 500, "capacity": 1000},
         "admin": {"endpoint": f"dns:///{admin}", "insecure": True},
-        "catalog-cache": {"type": "noop"},
+        "catalog-cache": {
+            "type": "datacatalog",
+            "endpoint": f"dns:///{catalog}",
+            "insecure": True,
+        },
         "tasks": {"task-plugins": {"enabled-plugins": list(_PLUGINS)}},
         "plugins": {
             "k8s": {

@@ -35,13 +35,20 @@ class Pyflyte:
             "FLYTE_PLATFORM_INSECURE": "true",
         }
 
-    def __call__(self, *words: str, folder: Path, env: Mapping[str, str] | None = None) -> str:
+    def __call__(
+        self,
+        *words: str,
+        folder: Path,
+        env: Mapping[str, str] | None = None,
+        program: str = "pyflyte",
+    ) -> str:
         """Run a command.
 
         Args:
-            words: what comes after `pyflyte`.
+            words: what comes after its name.
             folder: where.
             env: what it is told beside all else.
+            program: its name, of what is installed beside this Python.
 
         Returns:
             What it printed.
@@ -49,7 +56,7 @@ class Pyflyte:
         Raises:
             StackError: it fails.
         """
-        command = [str(Path(sys.executable).with_name("pyflyte")), *words]
+        command = [str(Path(sys.executable).with_name(program)), *words]
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("KUBETAILOR_")}
         done = subprocess.run(
             command,
@@ -61,7 +68,7 @@ class Pyflyte:
             check=False,
         )
         if done.returncode:
-            raise StackError(f"pyflyte {' '.join(words)}:\n{done.stderr}\n{done.stdout}")
+            raise StackError(f"{program} {' '.join(words)}:\n{done.stderr}\n{done.stdout}")
         return done.stdout + done.stderr
 
     def remote(self, domain: str) -> Any:

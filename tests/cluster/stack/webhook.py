@@ -126,6 +126,17 @@ class Webhook:
         found["webhooks"].append(_probe(self.name))
         return found
 
+    def reload(self, config: str, *, seconds: float = 120) -> None:
+        """Replace the config, and wait until all servers use it."""
+        new = self.config.with_suffix(".new")
+        new.write_text(config)
+        new.replace(self.config)
+        digest = load_tailor(self.config).digest
+        wait_for("the new config", lambda: self._use(digest), seconds=seconds)
+
+    def _use(self, digest: str) -> bool:
+        return all(digest in self.ask(port, "/metrics") for port in self.replicas)
+
     def forget(self) -> None:
         """The API server asks no longer."""
         self._core.client.delete(
