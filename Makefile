@@ -18,6 +18,8 @@ ROOTS := workloads registry transformers plugins
 # What a user has set for other projects must not leak into the checks.
 unexport PYTHONPATH
 unexport VIRTUAL_ENV
+# Without its bytecode every process compiles the checkout anew.
+unexport PYTHONDONTWRITEBYTECODE
 # pyright: take node from the package that constraints.txt pins, say nothing of newer versions.
 export PYRIGHT_PYTHON_GLOBAL_NODE := off
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
@@ -50,7 +52,7 @@ demo: $(INSTALLED) ## see a chain cut a pod, a job and a Flyte task to a cluster
 	$(PY) examples/demo.py
 
 test: $(INSTALLED) ## run the tests; ARGS="-k stamp" for some of them
-	$(BIN)/pytest --numprocesses=logical --dist=loadfile $(ARGS)
+	$(BIN)/pytest --numprocesses=logical --dist=loadfile --no-loadscope-reorder $(ARGS)
 
 cover: $(INSTALLED) ## run the tests and say which lines they miss
 	$(BIN)/coverage erase

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -18,7 +18,6 @@ __all__ = ["ROWS"]
 
 _SMALL_ENV, _LARGE_ENV = 80, 22_300  # 10 kB and 1.5 MB
 _FEW, _MANY = 10, 100
-_FEW_PODS, _MANY_PODS = 10, 100
 
 # Quadratic would be 150 x for the object and 10 x for the steps.
 _GOAL, _FAIL = 1.1, 1.5
@@ -90,14 +89,75 @@ def _job(pods: int) -> dict[str, Any]:
     }
 
 
-def _time_by_pods(plan: Plan) -> float:
-    """Defaults, some of which find nothing that they may change in any of the pods."""
-    many = many_steps(_FEW)
-    steps = replace(many, steps=tuple(replace(step, layer="defaults") for step in many.steps))
-    few, lots = _run(steps, _job(_FEW_PODS)), _run(steps, _job(_MANY_PODS))
-    found = ratio(batch(lots, plan), batch(few, plan), plan.rounds)
-    return found / (_MANY_PODS / _FEW_PODS)
+def _groups(groups: int) -> dict[str, Any]:
+    """A RayCluster of that many groups of workers."""
+    spec = {"template": {"spec": training_pod()["spec"]}, "rayStartParams": {}}
+    workers = [{**spec, "groupName": f"group-{n}", "replicas": 1} for n in range(groups)]
+    return {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayCluster",
+        "metadata": {"name": "tune"},
+        "spec": {"headGroupSpec": spec, "workerGroupSpecs": workers},
+    }
 
+
+def _containers(containers: int) -> dict[str, Any]:
+    """A pod of that many containers."""
+    pod = training_pod()
+    trainer, exporter = pod["spec"]["containers"]
+    more = [{**exporter, "name": f"metrics-{n}"} for n in range(containers - 1)]
+    return {**pod, "spec": {**pod["spec"], "containers": [trainer, *more]}}
+
+
+@dataclass(frozen=True)
+class _Growing:
+    """Something of which an object may have many.
+
+    Attributes:
+        name: what to call it.
+        what: one of them, for people.
+        few: how many are few.
+        many: how many are many.
+        make: makes an object of so many.
+    """
+
+    name: str
+    what: str
+    few: int
+    many: int
+    make: Callable[[int], dict[str, Any]]
+
+    def time(self, plan: Plan) -> float:
+        """What one of many takes against one of few."""
+        few, many = (batch(work, plan) for work in self._works())
+        return ratio(many, few, plan.rounds) / (self.many / self.few)
+
+    def memory(self, plan: Plan) -> float:
+        """The same in memory, at its peak."""
+        few, many = map(_peak, self._works())
+        return many / few / (self.many / self.few)
+
+    def rows(self) -> Iterator[Row]:
+        """Both."""
+        numbers = f"{self.many} against {self.few}"
+        what = f"per {self.what} under defaults and steps, {numbers}"
+        yield Row(f"growth-{self.name}", f"time {what}", _GOAL, _FAIL, self.time)
+        yield Row(f"growth-{self.name}-memory", f"peak memory {what}", _GOAL, _FAIL, self.memory)
+
+    def _works(self) -> Iterator[Callable[[], object]]:
+        """Defaults, some of which find nothing that they may change, and steps."""
+        chain = many_steps(2 * _FEW)
+        defaults = [replace(step, layer="defaults") for step in chain.steps[:_FEW]]
+        chain = replace(chain, steps=(*defaults, *chain.steps[_FEW:]))
+        return (_run(chain, self.make(count)) for count in (self.few, self.many))
+
+
+_GROWING = (
+    _Growing("pods", "pod of a JobSet", 10, 100, _job),
+    _Growing("groups", "group of workers", 10, 100, _groups),
+    _Growing("containers", "container", 20, 200, _containers),
+    _Growing("env", "variable of a container", 50, 500, training_pod),
+)
 
 ROWS = (
     Row(
@@ -128,11 +188,5 @@ ROWS = (
         _FAIL,
         _memory_by_steps,
     ),
-    Row(
-        "growth-pods",
-        "time per pod of a workload under defaults, 100 pods against 10",
-        _GOAL,
-        _FAIL,
-        _time_by_pods,
-    ),
+    *(row for growing in _GROWING for row in growing.rows()),
 )

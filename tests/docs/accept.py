@@ -7,19 +7,15 @@ Read the difference before you keep it: a page that is made to agree with a faul
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-spec = importlib.util.spec_from_file_location("pages", Path(__file__).with_name("test_pages.py"))
-assert spec is not None
-assert spec.loader is not None
-pages = importlib.util.module_from_spec(spec)
-sys.modules["pages"] = pages
-spec.loader.exec_module(pages)
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+pages = importlib.import_module("tests.docs.test_pages")
 
 
 def accept(page: Path) -> None:
@@ -42,7 +38,7 @@ def accept(page: Path) -> None:
 def outputs(block: Any, folder: Path) -> list[tuple[str, str]]:
     found = []
     for command, expected in block.commands:
-        _, printed = pages.execute(["bash", "-c", command], folder)
+        _, printed = pages.shell(command, folder)
         same = pages.agrees(expected, printed)
         lines = (expected if same else printed).strip("\n").splitlines()
         found.append((command, "".join(f"{line.rstrip()}\n" for line in lines)))

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from .. import forks
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -28,23 +30,38 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def run(site: Path) -> Run:
-    """Runs a command of this Python, with the plugin installed and nothing of kubetailor set."""
+def environ(site: Path) -> dict[str, str]:
+    """An environment with the plugin installed and nothing of kubetailor set."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("KUBETAILOR", "FLYTE"))}
-    env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env.get('PATH', '')}"
+    path = f"{Path(sys.executable).parent}{os.pathsep}{env.get('PATH', '')}"
+    return {**env, "PATH": path, "PYTHONPATH": str(site)}
+
+
+@pytest.fixture(scope="session")
+def run(environ: dict[str, str]) -> Run:
+    """Runs a command of this environment."""
 
     def run(
-        *command: str, cwd: Path, status: int = 0, **settings: str
+        name: str, *args: str, cwd: Path, status: int = 0, **settings: str
     ) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            command,
-            cwd=cwd,
-            env={**env, "PYTHONPATH": str(site), **settings},
-            text=True,
-            capture_output=True,
-            check=False,
-        )
+        program = Path(sys.executable).with_name(name)
+        done = forks.run(program, *args, cwd=cwd, env={**environ, **settings})
         assert done.returncode == status, done.stdout + done.stderr
         return done
 
     return run
+
+
+@pytest.fixture(scope="session")
+def python(environ: dict[str, str]) -> Run:
+    """Runs this Python anew: in its process nothing is imported yet."""
+
+    def python(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, *args]
+        done = subprocess.run(
+            command, cwd=cwd, env=environ, text=True, capture_output=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    return python

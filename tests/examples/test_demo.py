@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 from .conftest import EXAMPLES, Run
@@ -32,9 +31,9 @@ def files() -> set[Path]:
     return {p for p in EXAMPLES.rglob("*") if "__pycache__" not in p.parts}
 
 
-def test_the_demo(run: Run, tmp_path: Path) -> None:
+def test_the_demo(python: Run, tmp_path: Path) -> None:
     before = files()
-    done = run(sys.executable, str(EXAMPLES / "demo.py"), cwd=tmp_path)
+    done = python(str(EXAMPLES / "demo.py"), cwd=tmp_path)
     assert "Traceback" not in done.stdout + done.stderr
     diffs = dict(DIFF.findall(done.stdout))
     for task, wanted in TASKS.items():

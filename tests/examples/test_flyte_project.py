@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 import tarfile
 from collections import OrderedDict
 from pathlib import Path
@@ -61,10 +60,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def plain(run: Run, project: Path) -> Path:
+def plain(python: Run, project: Path) -> Path:
     """The project as flytekit packages it where kubetailor is not installed."""
     arguments = package("plain.tgz")[1:]
-    run(sys.executable, "-c", WITHOUT, *arguments, cwd=project)
+    python("-c", WITHOUT, *arguments, cwd=project)
     return project / "plain.tgz"
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 from .conftest import EXAMPLES, Run
 
 
-def test_its_own_tests_pass(run: Run, tmp_path: Path) -> None:
+def test_its_own_tests_pass(python: Run, tmp_path: Path) -> None:
     folder = tmp_path / "team-plugin"
     shutil.copytree(EXAMPLES / "team-plugin", folder)
     shutil.rmtree(folder / "acme_platform")  # what is tested is what is installed
-    done = run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", cwd=folder)
+    done = python("-m", "pytest", "-p", "no:cacheprovider", cwd=folder)
     assert " passed" in done.stdout
     assert "skipped" not in done.stdout
 

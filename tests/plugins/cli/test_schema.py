@@ -8,6 +8,9 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
+from click.testing import CliRunner
+
+from kubetailor.plugins.cli.root import cli
 
 from .conftest import Run, Write
 
@@ -28,11 +31,13 @@ def odd(pod: Pod, *, default: str = "a", odd: Odd | None = None) -> None: ...
 HEAD = "plugins: [./team.py]\n"
 
 
-@pytest.fixture
-def validator(run: Run, write: Write) -> jsonschema.Draft202012Validator:
-    write("team.py", TEAM)
-    write("kubetailor.yaml", f"{HEAD}accelerators: {{mine: {{resource: acme.io/gpu}}}}\n")
-    result = run("schema")
+@pytest.fixture(scope="module")
+def validator(tmp_path_factory: pytest.TempPathFactory) -> jsonschema.Draft202012Validator:
+    folder = tmp_path_factory.mktemp("schema")
+    config = folder / "kubetailor.yaml"
+    config.write_text(f"{HEAD}accelerators: {{mine: {{resource: acme.io/gpu}}}}\n")
+    (folder / "team.py").write_text(TEAM)
+    result = CliRunner().invoke(cli, ["schema", "--config", str(config)])
     assert (result.exit_code, result.stderr) == (0, "")
     schema: dict[str, Any] = json.loads(result.stdout)
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -113,6 +118,7 @@ def test_what_check_accepts(
 ) -> None:
     text = HEAD + GOOD[name]
     assert [error.message for error in validator.iter_errors(yaml.safe_load(text))] == []
+    write("team.py", TEAM)
     write("kubetailor.yaml", text)
     result = run("check")
     assert result.exit_code == 0, result.stderr
@@ -124,6 +130,7 @@ def test_what_check_refuses(
 ) -> None:
     text = f"{HEAD}{BAD[name]}\n"
     assert not validator.is_valid(yaml.safe_load(text))
+    write("team.py", TEAM)
     write("kubetailor.yaml", text)
     assert run("check").exit_code == 2
 
@@ -133,7 +140,8 @@ def test_it_is_of_use_to_an_editor(validator: jsonschema.Draft202012Validator) -
     uses = definitions["StepModel"]["properties"]["use"]["anyOf"]
     assert {"const": "priority_class", "description": "Set the priority class of the pods."} in uses
     labels = definitions["with.labels"]
-    assert labels["description"] == "Set and remove labels of the object and of its pods."
+    said = "Set and remove labels of the object and of its pods."
+    assert labels["description"].partition("\n")[0] == said
     assert labels["properties"]["set"]["description"] == "label -> value."
     assert labels["properties"]["on_invalid"]["default"] == "error"
     spot = definitions["with.team.spot"]["properties"]
