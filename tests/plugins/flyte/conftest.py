@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from ... import forks
 from .flyteadmin import FlyteAdmin
 
 HERE = Path(__file__).parent
@@ -147,14 +148,25 @@ class Flyte:
 
     @staticmethod
     def run(*command: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
-        """Run a command of the environment that the tests run in."""
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("KUBETAILOR", "FLYTE"))}
+        """Run a command of the environment that the tests run in, with flytekit imported before."""
+        program = Path(sys.executable).with_name(command[0])
+        return forks.run(program, *command[1:], cwd=cwd, env=Flyte.environ(**env))
+
+    @staticmethod
+    def start(*command: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
+        """Run a command as `run` does, but in a new process: where the import is what is tested."""
         program = Path(sys.executable).with_name(command[0])
         return subprocess.run(
             [str(program), *command[1:]],
             cwd=cwd,
-            env={**kept, "COLUMNS": "400", "FLYTE_SDK_LOGGING_LEVEL": "50", **env},
+            env=Flyte.environ(**env),
             capture_output=True,
             text=True,
             check=False,
         )
+
+    @staticmethod
+    def environ(**env: str) -> dict[str, str]:
+        """The environment of a command: nothing of kubetailor or flytekit but what is given."""
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("KUBETAILOR", "FLYTE"))}
+        return {**kept, "COLUMNS": "400", "FLYTE_SDK_LOGGING_LEVEL": "50", **env}

@@ -260,8 +260,11 @@ def test_without_a_config_it_is_an_error(show: Callable[..., Result], folder: Pa
 def test_the_command_as_it_is_installed(folder: Path, flyte: Any) -> None:
     shutil.copy(HERE / "zoo.py", folder)
     (folder / "kubetailor.yaml").write_text(flyte.CONFIG)
-    done = flyte.run("kubetailor", "flyte", "show", "zoo.py", "--diff", cwd=folder)
+    command = ("kubetailor", "flyte", "show", "zoo.py", "--diff")
+    done = flyte.start(*command, cwd=folder)
     assert done.returncode == 1, done.stderr
+    forked = flyte.run(*command, cwd=folder)
+    assert (forked.returncode, forked.stdout) == (1, done.stdout)
     for where in ("task zoo.train", "task zoo.raw", "node zoo.overridden/train (task zoo.train)"):
         assert f"+++ {where}, after" in done.stdout
     for name in ("", "show", "package"):

@@ -11,11 +11,18 @@ from typing import Any
 
 import pytest
 
+from ... import forks
 from .conftest import Flyte
 
 
 def python(code: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    return Flyte.run(Path(sys.executable).name, "-c", code, cwd=cwd, **env)
+    """Run code in a new process."""
+    return Flyte.start(Path(sys.executable).name, "-c", code, cwd=cwd, **env)
+
+
+def program(path: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run a file for which flytekit is imported already."""
+    return forks.run(path, cwd=path.parent, env=Flyte.environ(**env))
 
 
 def test_import_flytekit_installs_the_host_and_loads_nothing_heavy(folder: Path) -> None:
@@ -86,11 +93,29 @@ def test_a_crashing_plugin_is_said_at_serialization_alone(folder: Path) -> None:
     (folder / "kubetailor.yaml").write_text("plugins: [./crash.py]\nchains: {default: {}}")
     (folder / "crash.py").write_text("raise SystemExit(3)\n")
     (folder / "t.py").write_text(TASK)
-    done = python("import t", folder)
+    done = program(folder / "t.py")
     assert done.returncode == 1
     assert done.stdout.split() == ["defined"]
     assert "crash.py" in done.stderr.replace("\n", "")
     assert "SerializationError" in done.stderr
+
+
+def installed(folder: Path, module: str, source: str) -> str:
+    """Install a distribution with a plugin; returns the path on which it is found."""
+    site = folder / "site"
+    info = site / "acme-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[kubetailor]\nacme = {module}\n")
+    (site / "acme_plugin.py").write_text(f"{source}\n")
+    return os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+def test_an_installed_plugin_that_is_broken_does_not_break_the_import(folder: Path) -> None:
+    path = installed(folder, "acme_plugin", "raise SystemExit(3)")
+    (folder / "kubetailor.yaml").write_text("chains: {default: {}}")
+    done = python("import flytekit; print('imported')", folder, PYTHONPATH=path)
+    assert (done.returncode, done.stdout) == (0, "imported\n"), done.stderr
 
 
 @pytest.mark.parametrize(
@@ -105,26 +130,20 @@ def test_a_crashing_plugin_is_said_at_serialization_alone(folder: Path) -> None:
 def test_an_installed_plugin_that_is_broken_is_said_at_serialization_alone(
     folder: Path, module: str, source: str, reason: str
 ) -> None:
-    site = folder / "site"
-    info = site / "acme-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[kubetailor]\nacme = {module}\n")
-    (site / "acme_plugin.py").write_text(f"{source}\n")
+    path = installed(folder, module, source)
     (folder / "t.py").write_text(TASK)
-    path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
     # Without a config no plugin is looked for.
-    done = python("import t", folder, PYTHONPATH=path)
+    done = program(folder / "t.py", PYTHONPATH=path)
     assert done.stdout.split() == ["defined", "serialized"], done.stderr
     (folder / "kubetailor.yaml").write_text("chains: {default: {}}")
-    done = python("import t", folder, PYTHONPATH=path)
+    done = program(folder / "t.py", PYTHONPATH=path)
     assert done.returncode == 1
     assert done.stdout.split() == ["defined"]
     said = " ".join(done.stderr.split())
     for part in ("plugin 'acme'", "acme 1.0", reason):
         assert part in said
     (folder / "kubetailor.yaml").write_text("block_plugins: [acme]\nchains: {default: {}}")
-    done = python("import t", folder, PYTHONPATH=path)
+    done = program(folder / "t.py", PYTHONPATH=path)
     assert done.stdout.split() == ["defined", "serialized"], done.stderr
 
 

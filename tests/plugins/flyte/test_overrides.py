@@ -124,6 +124,29 @@ def test_what_beats_a_step_is_said_by_both(
     ]
 
 
+TEAM = """
+from kubetailor.registry import Pod, transformer
+
+@transformer(accelerator=True)
+def pooled(pod: Pod) -> None:
+    "Choose the nodes of a GPU in the team's own way."
+    pod.select_node("pool", "mine")
+"""
+
+
+def test_what_beats_a_teams_own_choice_of_an_accelerator_is_said(
+    flyte: Any, configure: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = configure("plugins: [./team.py]\nchains: {default: {steps: [{use: team.pooled}]}}\n")
+    path.with_name("team.py").write_text(TEAM)
+    flyte.serialize(node(accelerator=T4))
+    (said,) = beaten(capsys)
+    for part in ("accelerator is nvidia-tesla-t4", "wrote what team.pooled chooses"):
+        assert part in said
+    flyte.serialize(node(retries=1))
+    assert not beaten(capsys)
+
+
 def beaten(capsys: pytest.CaptureFixture[str]) -> list[str]:
     err = capsys.readouterr().err
     return [line for line in err.splitlines() if "beats the chain" in line]

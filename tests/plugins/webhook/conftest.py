@@ -14,6 +14,7 @@ import pytest
 from kubetailor.plugins.webhook.decide import decide
 from kubetailor.plugins.webhook.decision import Decision
 from kubetailor.plugins.webhook.reviews import AdmissionReview, dump, parse
+from kubetailor.registry.load import load_config
 from kubetailor.registry.tailor import Tailor
 
 REVIEWS = Path(__file__).parent / "reviews"
@@ -71,6 +72,18 @@ def suspended(workload: Workload) -> None:
         workload.edit(*workload.kind.suspend[:-1])[workload.kind.suspend[-1]] = True
 
 
+@transformer(queue=True)
+def enqueued(pod: Pod) -> None:
+    """Send the pods through a queue that the team alone knows."""
+    pod.label("example.com/queue", "q")
+
+
+@transformer(accelerator=True)
+def pooled(pod: Pod) -> None:
+    """Choose the nodes of a GPU in the team's own way."""
+    pod.select_node("example.com/gpu", "mine")
+
+
 @transformer
 def retried(workload: Workload, *, times: int) -> None:
     """Let a task be tried again."""
@@ -115,6 +128,17 @@ def object_of(review: AdmissionReview) -> dict[str, Any]:
     return found
 
 
+def with_all_its_tasks(review: AdmissionReview) -> AdmissionReview:
+    """The review of the execution without what has tasks that are not in the object.
+
+    Its node n13 launches another execution, and the task of n11 makes tasks as it runs.
+    """
+    obj = object_of(review)
+    kept = {name: node for name, node in obj["spec"]["nodes"].items() if name not in ("n11", "n13")}
+    tasks = {key: task for key, task in obj["tasks"].items() if task["id"]["name"] != "zoo.fan_out"}
+    return again(review, {**obj, "spec": {**obj["spec"], "nodes": kept}, "tasks": tasks})
+
+
 def answer_of(decision: Decision) -> dict[str, Any]:
     """The answer of a decision, with whatever it holds."""
     return {**decision.response}
@@ -147,9 +171,7 @@ def tailor_of(tmp_path: Path) -> Callable[[str], Tailor]:
         (tmp_path / "probe.py").write_text(PLUGIN)
         path = tmp_path / "kubetailor.yaml"
         path.write_text("plugins: [./probe.py]\nphases: [serialize, launch, admit]\n" + text)
-        found = Tailor.find(path, environ={})
-        assert found is not None
-        return found
+        return Tailor(load_config(path, entry_points=False))
 
     return make
 

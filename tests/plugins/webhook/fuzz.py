@@ -29,10 +29,10 @@ from typing import Any, Final, NamedTuple
 import jsonpatch
 import orjson
 
+from kubetailor.plugins.execution.marks import EXECUTION_KEYS
 from kubetailor.plugins.flyte.stamp import STAMP
 from kubetailor.plugins.webhook.decide import decide
 from kubetailor.plugins.webhook.limits import Limits
-from kubetailor.plugins.webhook.marks import EXECUTION_KEYS
 from kubetailor.plugins.webhook.reviews import AdmissionReview, MalformedReviewError, dump, parse
 from kubetailor.registry.overrides import OVERRIDE
 from kubetailor.registry.tailor import Tailor

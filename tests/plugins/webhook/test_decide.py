@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from kubetailor.plugins.execution.marks import EXECUTION_KEYS
 from kubetailor.plugins.flyte.stamp import STAMP
 from kubetailor.plugins.webhook.decide import decide
 from kubetailor.plugins.webhook.decision import Decision
 from kubetailor.plugins.webhook.limits import TIME_LIMIT, Limits
-from kubetailor.plugins.webhook.marks import EXECUTION_KEYS
 from kubetailor.plugins.webhook.reviews import AdmissionReview, parse
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import Workload, deep_copy
@@ -504,13 +504,47 @@ def test_no_child_is_queued_or_suspended_whoever_tries(decide_with: DecideWith) 
     assert "queue-name" in json.dumps(patched(root, decide_with(root, chain)))
 
 
+@pytest.mark.parametrize(
+    "step",
+    [
+        QUEUE,
+        "{use: volcano, with: {queue: a}}",
+        "{use: yunikorn, with: {queue: root.a}}",
+        "{use: kai, with: {queue: a}}",
+        "{use: pod_group, with: {count: 2, name: a}}",
+        "{use: probe.enqueued}",
+    ],
+)
+@pytest.mark.parametrize("layer", ["defaults", "steps", "enforce"])
+def test_a_queue_is_the_roots_whoever_it_is_of(
+    layer: str, step: str, decide_with: DecideWith
+) -> None:
+    chain = f"{{{layer}: [{step}]}}"
+    for child in ("pod-n5-0-worker-0", "raycluster-n8-0"):
+        decision = decide_with(review_of(child), chain)
+        assert patch_of(decision) == []
+        assert not answer_of(decision).get("warnings")
+    if "pod_group" not in step:
+        assert patch_of(decide_with(review_of("rayjob-n8-0"), chain))
+
+
+def test_the_pods_of_a_map_task_are_one_group(decide_with: DecideWith) -> None:
+    chain = "{steps: [{use: pod_group, with: {count: 3}}]}"
+    for index in range(3):
+        review = review_of(f"pod-n1-0-n{index}-0")
+        metadata = patched(review, decide_with(review, chain))["metadata"]
+        execution = metadata["labels"]["execution-id"]
+        assert metadata["labels"]["kueue.x-k8s.io/pod-group-name"] == f"{execution}-n1"
+        assert metadata["annotations"]["kueue.x-k8s.io/pod-group-total-count"] == "3"
+
+
 def test_strict_denies_no_child_for_a_step_that_is_the_roots(decide_with: DecideWith) -> None:
     review = review_of("pod-n5-0-worker-0")
     assert decide_with(review, CHAIN, "strict: true").outcome == "patched"
 
 
-def test_gpu_is_not_for_a_child_whose_root_kueue_manages(decide_with: DecideWith) -> None:
-    gpu = "{use: gpu, with: {type: mine}}"
+@pytest.mark.parametrize("gpu", ["{use: gpu, with: {type: mine}}", "{use: probe.pooled}"])
+def test_gpu_is_not_for_a_child_whose_root_kueue_manages(gpu: str, decide_with: DecideWith) -> None:
     rest = (
         "accelerators: {mine: {resource: nvidia.com/gpu, node_selector: {example.com/gpu: mine}}}"
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubetailor.plugins.webhook.identity import known_of
+from kubetailor.plugins.execution.object_identity import known_of
 from kubetailor.registry.context import FIELDS
 from kubetailor.workloads import BUILTIN_KINDS, InvalidObjectError, KindTable, Workload
 
@@ -43,8 +43,8 @@ def test_every_object_of_flytes_says_whose_it_is(name: str) -> None:
         ("pod-big-0", "zoo.train", "big"),
         ("pod-n1-0-n0-0", "zoo.map_shard_6b3bd0353da5de6e84d7982921ead2b3-arraynode", "n1"),
         ("pod-n1-0-n2-0", "zoo.map_shard_6b3bd0353da5de6e84d7982921ead2b3-arraynode", "n1"),
-        ("pod-n11-0-dn0-0", "zoo.train", "dn0"),
-        ("pod-n12-0-n0-0", "zoo.train", "n0"),
+        ("pod-n11-0-dn0-0", "zoo.train", "n11.dn0"),
+        ("pod-n12-0-n0-0", "zoo.train", "n12.n0"),
         ("pod-n5-0-worker-0", "zoo.torch_job", "n5"),
         ("pod-n8-0-head", "zoo.ray_job", "n8"),
         ("daskjob-n9-0", "zoo.dask_job", "n9"),
@@ -105,10 +105,22 @@ def test_the_owner_beats_a_variable() -> None:
     assert found["execution"] == EXECUTION
 
 
-def test_the_node_of_a_nested_or_hashed_map_task_is_unknown() -> None:
-    for name in (f"{EXECUTION}-n2-0-n1-0-n0-0", "fabcdefg"):
-        metadata = {**object_of(review_of("pod-n1-0-n0-0"))["metadata"], "name": name}
-        assert "node" not in known("pod-n1-0-n0-0", metadata=metadata)
+@pytest.mark.parametrize(
+    ("name", "node"),
+    [
+        (f"{EXECUTION}-n2-0-n1-0-n0-0", "n2.n1"),
+        (f"{EXECUTION}-n1-3-n0-0", "n1"),
+        ("fabcdefg", None),
+    ],
+)
+def test_the_node_of_a_map_task_is_that_of_the_map(name: str, node: str | None) -> None:
+    metadata = {**object_of(review_of("pod-n1-0-n0-0"))["metadata"], "name": name}
+    assert known("pod-n1-0-n0-0", metadata=metadata).get("node") == node
+
+
+def test_without_its_name_the_node_of_an_object_is_unknown() -> None:
+    metadata = {**object_of(review_of("pod-n12-0-n0-0"))["metadata"], "name": "fabcdefg"}
+    assert "node" not in known("pod-n12-0-n0-0", metadata=metadata)
 
 
 # lies ------------------------------------------------------------------------------------------

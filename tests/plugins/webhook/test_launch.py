@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from kubetailor.plugins.execution.marks import EXECUTION_KEYS
 from kubetailor.plugins.flyte.stamp import STAMP
 from kubetailor.plugins.flyte.tailoring import tailor_template
 from kubetailor.plugins.flyte.undo import UNDO
 from kubetailor.plugins.webhook.decide import decide
 from kubetailor.plugins.webhook.decision import Decision
 from kubetailor.plugins.webhook.limits import TIME_LIMIT, Limits
-from kubetailor.plugins.webhook.marks import EXECUTION_KEYS
 from kubetailor.plugins.webhook.reviews import AdmissionReview, parse
 from kubetailor.registry.tailor import Tailor
 

@@ -280,6 +280,18 @@ def test_a_nodes_accelerator_beats_a_step(review: AdmissionReview, decide_with: 
     assert after["spec"]["nodes"]["big"]["task"] != inner["nodes"]["n0"]["task"] or node
 
 
+def test_a_nodes_accelerator_beats_that_of_a_teams_transformer(
+    review: AdmissionReview, decide_with: DecideWith
+) -> None:
+    chain = f"{{steps: [{{use: probe.pooled, when: {{task: zoo.train}}}}, {TOLERATE}]}}"
+    found = run_at(admitted(review, decide_with(review, chain, CATALOGUE)))
+    assert found["pod"]["nodeSelector"] == {"example.com/gpu": "mine"}
+    big(review, extendedResources={"gpuAccelerator": {"device": "b"}})
+    found = run_at(admitted(review, decide_with(review, chain, CATALOGUE)))
+    assert "nodeSelector" not in found["pod"]
+    assert found["pod"]["tolerations"] == [SPOT]
+
+
 def test_a_nodes_accelerator_beats_a_step_that_was_baked_in(
     review: AdmissionReview, tailor_of: TailorOf
 ) -> None:

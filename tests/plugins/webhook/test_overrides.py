@@ -8,18 +8,26 @@ from typing import Any
 
 import pytest
 
+from kubetailor.plugins.execution.marks import EXECUTION_KEYS
+from kubetailor.plugins.execution.override import JUDGED
 from kubetailor.plugins.flyte.stamp import STAMP
 from kubetailor.plugins.flyte.tailoring import tailor_template
 from kubetailor.plugins.webhook.decide import decide
 from kubetailor.plugins.webhook.decision import Decision
-from kubetailor.plugins.webhook.marks import EXECUTION_KEYS
-from kubetailor.plugins.webhook.override import JUDGED
 from kubetailor.plugins.webhook.reviews import AdmissionReview
 from kubetailor.registry.overrides import LIMITS, OVERRIDE
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import deep_copy
 
-from .conftest import again, answer_of, object_of, patch_of, patched, review_of
+from .conftest import (
+    again,
+    answer_of,
+    object_of,
+    patch_of,
+    patched,
+    review_of,
+    with_all_its_tasks,
+)
 from .test_node_overrides import CATALOGUE, run_at
 
 TailorOf = Callable[[str], Tailor]
@@ -37,6 +45,7 @@ chains:
 CONFIG = CHAINS + CATALOGUE
 H100: Step = {"use": "gpu", "with": {"type": "b"}, "when": {"node": "big"}}
 LABELS: Step = {"use": "labels", "with": {"set": {"who": "override"}}}
+STEPS_DO_IT: Step = {"use": "labels", "with": {"set": {"who": "steps"}}}
 
 
 @pytest.fixture
@@ -46,7 +55,7 @@ def tailor(tailor_of: TailorOf) -> Tailor:
 
 @pytest.fixture
 def review() -> AdmissionReview:
-    return review_of("flyteworkflow")
+    return with_all_its_tasks(review_of("flyteworkflow"))
 
 
 def annotated(review: AdmissionReview, **annotations: str) -> AdmissionReview:
@@ -286,11 +295,27 @@ def test_one_that_is_for_no_task_says_what_there_is(
     assert decide(allowed, tailor).response["allowed"]
 
 
+@pytest.mark.parametrize("step", [{**LABELS, "when": {"node": "bog"}}, STEPS_DO_IT])
+def test_one_that_may_be_for_tasks_elsewhere_is_not_refused(step: Step, tailor: Tailor) -> None:
+    decision = decide(overridden(review_of("flyteworkflow"), step), tailor)
+    assert decision.response["allowed"]
+    (warning,) = [each for each in decision.warnings if "not refused" in each]
+    for part in ("'labels'", "node n13 launches zoo.child", "the task of node n11 makes tasks"):
+        assert part in warning, warning
+    optional = overridden(review_of("flyteworkflow"), {**step, "optional": True})
+    assert not [each for each in decide(optional, tailor).warnings if "not refused" in each]
+
+
+def test_what_is_in_it_is_judged_though_there_are_others(tailor: Tailor) -> None:
+    step = {"use": "shared_memory", "with": {"container": "nobody"}, "when": {"node": "n0"}}
+    assert "nobody" in message(decide(overridden(review_of("flyteworkflow"), step), tailor))
+
+
 def test_one_that_changes_nothing_is_refused(review: AdmissionReview, tailor: Tailor) -> None:
-    step = {"use": "labels", "with": {"set": {"who": "steps"}}}
-    found = message(decide(overridden(review, step), tailor))
+    found = message(decide(overridden(review, STEPS_DO_IT), tailor))
     assert "it changes nothing" in found
-    assert decide(overridden(review, {**step, "optional": True}), tailor).response["allowed"]
+    optional = {**STEPS_DO_IT, "optional": True}
+    assert decide(overridden(review, optional), tailor).response["allowed"]
 
 
 def test_what_has_no_place_is_an_error(review: AdmissionReview, tailor: Tailor) -> None:

@@ -14,21 +14,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kubetailor.plugins.flyte.tailoring import POD_PLACE, with_pod
+from kubetailor.plugins.execution.node_fields import compiled_fields, own_metadata
+from kubetailor.plugins.execution.node_resources import (
+    PARTS,
+    as_map,
+    by_full_name,
+    primary_of,
+    resources_back,
+)
+from kubetailor.plugins.flyte.node_pod import POD_PLACE, with_pod
 from kubetailor.plugins.flyte.undo import undo
-from kubetailor.plugins.webhook.engine import compiled, own_metadata
 from kubetailor.workloads import CannotChangeError, Draft, JsonMap, Kind, Workload, same
 from kubetailor.workloads.container import Container
 from kubetailor.workloads.form import check_form
 from kubetailor.workloads.quantity import is_extended_resource
 from kubetailor.workloads.task_template import GPU_ALIAS
 
-__all__ = ["NodeOverrides"]
+__all__ = ["NodeOverrides", "at_node"]
 
 _EXTENDED: Final = "extendedResources"
 _ACCELERATOR: Final = "gpuAccelerator"
 _EXTENDED_KINDS: Final = (_ACCELERATOR, "sharedMemory")
-_PARTS: Final = ("requests", "limits")
 _NUMBER: Final = re.compile(r"[0-9]{1,9}")
 _POD_FIELDS: Final[Mapping[str, str]] = {
     "metadata": "metadata",
@@ -72,16 +78,16 @@ class NodeOverrides:
         Raises:
             InvalidObjectError: the way back in its pod template cannot be read.
         """
-        stated = _map(spec.get("resources"))
-        resources = {part: _map(stated[part]) for part in _PARTS if _map(stated.get(part))}
+        stated = as_map(spec.get("resources"))
+        resources = {part: as_map(stated[part]) for part in PARTS if as_map(stated.get(part))}
         extended = {
             name: value
-            for name, value in _map(spec.get(_EXTENDED)).items()
+            for name, value in as_map(spec.get(_EXTENDED)).items()
             if name in _EXTENDED_KINDS and isinstance(value, dict)
         }
         image = spec.get("containerImage")
         image = image if isinstance(image, str) and image else None
-        pod, warnings = _pod(_map(spec.get("podTemplate")))
+        pod, warnings = _pod(as_map(spec.get("podTemplate")))
         metadata = own_metadata(spec, template)
         if not (resources or extended or image or pod or metadata):
             return None
@@ -95,7 +101,7 @@ class NodeOverrides:
     @property
     def devices(self) -> int | None:
         """How many GPUs it asks for, or None."""
-        for part in reversed(_PARTS):
+        for part in reversed(PARTS):
             for name, number in self.resources.get(part, {}).items():
                 if is_extended_resource(name) and _NUMBER.fullmatch(str(number)):
                     return int(number)
@@ -117,7 +123,7 @@ class NodeOverrides:
         """The node's own pod template as its author wrote it, if it is not that already."""
         if self.pod is None:
             return {}
-        written = _map(spec.get("podTemplate"))
+        written = as_map(spec.get("podTemplate"))
         own = {name: self.pod[ours] for name, ours in _POD_FIELDS.items() if ours in self.pod}
         return {} if same({**written, **own}, written) else {"podTemplate": {**written, **own}}
 
@@ -135,7 +141,7 @@ class NodeOverrides:
         for lay in (self._lay_resources, self._lay_image):
             before = workload.commit()
             try:
-                if primary := _primary(workload):
+                if primary := primary_of(workload):
                     lay(primary, moved)
                 workload.commit()
             except CannotChangeError:  # the plugin of its type does not read it
@@ -152,7 +158,7 @@ class NodeOverrides:
     def _lay_resources(self, primary: Container, moved: frozenset[str]) -> None:
         for part, values in self.resources.items():
             for name, value in values.items():
-                if name in moved or same(_by_full_name(primary, part).get(name), value):
+                if name in moved or same(by_full_name(primary, part).get(name), value):
                     continue
                 entries = primary.edit("resources", part)
                 entries.pop(GPU_ALIAS.get(name), None)
@@ -170,7 +176,7 @@ class NodeOverrides:
             after: what they made of it.
             kind: the row of task templates.
         """
-        was, now = (_primary(Workload(template, kind)) for template in (over, after))
+        was, now = (primary_of(Workload(template, kind)) for template in (over, after))
         gone: frozenset[str] = frozenset()
         if was and now and any(map(is_extended_resource, now.resource_names - was.resource_names)):
             gone = frozenset(was.resource_names - now.resource_names)
@@ -189,32 +195,34 @@ class NodeOverrides:
         """
         spec: Spec = {}
         workload = Workload(after, kind)
-        own, was, now = (_primary(Workload(t, kind)) for t in (base, over, after))
-        mine = _primary(workload)
+        own, was, now = (primary_of(Workload(t, kind)) for t in (base, over, after))
+        mine = primary_of(workload)
         if own and was and now and mine:
-            self._resources_back(own, was, now, mine, spec)
+            kept = resources_back(self.resources, own, was, now, mine)
+            if kept != self.resources:
+                spec["resources"] = {part: values for part, values in kept.items() if values}
             if self.image is not None and was.image != now.image:
                 spec["containerImage"] = None
             elif self.image is not None:
                 mine.set_field("image", own.image)
         draft = Draft(workload.commit())
-        kept = dict(self.extended)
+        extended = dict(self.extended)
         for name in self.extended:
             path = (_EXTENDED, name)
             if not same(Draft(over).get(path), draft.get(path)):
-                del kept[name]
+                del extended[name]
             elif (value := Draft(base).get(path)) is not None:
                 draft.put(path, value)
             else:
                 draft.drop(path)
         if draft.get((_EXTENDED,)) == {} and _EXTENDED not in base:
             draft.drop((_EXTENDED,))
-        if kept != self.extended:
-            spec[_EXTENDED] = kept or None
+        if extended != self.extended:
+            spec[_EXTENDED] = extended or None
         for name in self.metadata:
             path = ("metadata", name)
             if not same(Draft(over).get(path), draft.get(path)):
-                spec.update(compiled(name, after))
+                spec.update(compiled_fields(name, after))
             elif (value := Draft(base).get(path)) is not None:
                 draft.put(path, value)
             else:
@@ -223,43 +231,19 @@ class NodeOverrides:
             spec["podTemplate"] = None
         return draft.checkpoint(), spec
 
-    def _resources_back(
-        self, own: Container, was: Container, now: Container, mine: Container, spec: Spec
-    ) -> None:
-        """What the chain left as it was is the author's again, and stays on the node."""
-        found, changed = own.resources, set[tuple[str, str]]()
-        for part in _PARTS:
-            old, new = _by_full_name(was, part), _by_full_name(now, part)
-            for name in {**old, **new}:
-                if same(old.get(name), new.get(name)):
-                    continue
-                changed.add((part, name))
-                values = found[part] = _map(found.get(part))
-                values.pop(GPU_ALIAS.get(name, ""), None)
-                values.pop(name, None)
-                if name in new:
-                    values[name] = new[name]
-        for name, alias in GPU_ALIAS.items():  # one name in both parts, as the chain writes it
-            if any((part, name) in changed for part in _PARTS):
-                for values in map(_map, found.values()):
-                    if alias in values:
-                        values[name] = values.pop(alias)
-        for part in _PARTS:
-            if part in found and not found[part] and part not in own.resources:
-                del found[part]
-        if not same(found, now.resources):
-            if not found and "resources" not in own.edit():
-                mine.set_field("resources", None)
-            else:
-                entries = mine.edit("resources")
-                entries.clear()
-                entries.update(found)
-        kept = {
-            part: {name: value for name, value in values.items() if (part, name) not in changed}
-            for part, values in self.resources.items()
-        }
-        if kept != self.resources:
-            spec["resources"] = {part: values for part, values in kept.items() if values}
+
+def at_node(template: JsonMap, spec: JsonMap, kind: Kind) -> JsonMap:
+    """A task template as FlytePropeller will run it at a node.
+
+    Args:
+        template: the template.
+        spec: the node of the FlyteWorkflow.
+        kind: the row of task templates.
+    """
+    overrides = NodeOverrides.of(spec, template)
+    if overrides is None:
+        return template
+    return overrides.laid_over(overrides.base(template, kind), kind)
 
 
 def _pod(written: JsonMap) -> tuple[JsonMap | None, list[str]]:
@@ -267,24 +251,6 @@ def _pod(written: JsonMap) -> tuple[JsonMap | None, list[str]]:
     if not isinstance(written.get("pod_spec"), dict):
         return None, []
     pod = {ours: written[name] for name, ours in _POD_FIELDS.items() if name in written}
-    metadata = _map(pod.get("metadata"))
-    pod["metadata"] = {n: _map(metadata[n]) for n in ("labels", "annotations") if n in metadata}
+    metadata = as_map(pod.get("metadata"))
+    pod["metadata"] = {n: as_map(metadata[n]) for n in ("labels", "annotations") if n in metadata}
     return undo(pod, POD_PLACE)
-
-
-def _primary(workload: Workload) -> Container | None:
-    """The container that resources and image are for."""
-    pods = workload.pods()
-    try:
-        return pods[0].primary if pods else None
-    except CannotChangeError:
-        return None
-
-
-def _by_full_name(container: Container, part: str) -> JsonMap:
-    full = {alias: name for name, alias in GPU_ALIAS.items()}
-    return {full.get(n, n): value for n, value in _map(container.resources.get(part)).items()}
-
-
-def _map(value: Any) -> JsonMap:
-    return value if isinstance(value, dict) else {}

@@ -1,27 +1,29 @@
-"""Where FlytePropeller reads what a task template says, once an execution is compiled.
+"""The graphs of an execution, and what their nodes run.
 
-flytepropeller, pkg/apis/flyteworkflow/v1alpha1/nodes.go and pkg/compiler/transformers/k8s.
+The workflow itself is one graph, and each subworkflow is one, however many nodes use it. What a
+branch may run is in the graph of the branch. Sources: flytepropeller,
+pkg/apis/flyteworkflow/v1alpha1/nodes.go and subworkflow.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from decimal import Decimal
-from typing import Any, Final, NamedTuple, TypeVar
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
-from kubetailor.workloads import Draft, Json, JsonMap, Path
-from kubetailor.workloads.duration import duration_text, parse_duration
+from kubetailor.workloads import Draft, JsonMap, Path
 
-__all__ = ["Node", "compiled", "follow", "own_metadata", "task_nodes"]
+__all__ = ["MAIN", "Child", "Graph", "Node", "Use", "graphs_of"]
 
-T = TypeVar("T")
+MAIN: Final = ""
+"""What stands for the graph of the workflow itself; each other one has its key."""
 
 
 class Node(NamedTuple):
     """A node that runs a task.
 
     Attributes:
-        id: its id in the workflow; of a map task, the map's.
+        id: its id in its graph; of a map task, the map's.
         path: where it is in the FlyteWorkflow.
         task: the key of its template.
         spec: what the FlyteWorkflow says of it.
@@ -33,156 +35,91 @@ class Node(NamedTuple):
     spec: JsonMap
 
 
-def task_nodes(obj: JsonMap) -> Iterator[Node]:
-    """Every node of an execution that runs a task, in subworkflows and map tasks too."""
+class Use(NamedTuple):
+    """A node that runs a subworkflow.
+
+    Attributes:
+        id: its id in its graph.
+        path: where it is in the FlyteWorkflow.
+        graph: the key of the subworkflow.
+    """
+
+    id: str
+    path: Path
+    graph: str
+
+
+class Child(NamedTuple):
+    """A node that launches another execution.
+
+    Attributes:
+        id: its id in its graph; of a map, the map's.
+        launch_plan: flyteidl.core.Identifier in JSON form.
+    """
+
+    id: str
+    launch_plan: JsonMap
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A workflow of an execution.
+
+    Attributes:
+        key: its key in `subWorkflows`, or MAIN.
+        path: where it is in the FlyteWorkflow.
+        nodes: its nodes that run tasks.
+        uses: its nodes that run subworkflows.
+        children: its nodes that launch other executions.
+    """
+
+    key: str
+    path: Path
+    nodes: tuple[Node, ...] = ()
+    uses: tuple[Use, ...] = ()
+    children: tuple[Child, ...] = ()
+
+
+def graphs_of(obj: JsonMap) -> dict[str, Graph]:
+    """The graphs of an execution by their keys, its own first.
+
+    Args:
+        obj: the FlyteWorkflow.
+    """
+    found = obj.get("subWorkflows")
+    subworkflows = found if isinstance(found, dict) else {}
+    paths: dict[str, Path] = {MAIN: ("spec",)}
+    paths.update({key: ("subWorkflows", key) for key in subworkflows if key != MAIN})
+    return {key: _graph(obj, key, path) for key, path in paths.items()}
+
+
+def _graph(obj: JsonMap, key: str, path: Path) -> Graph:
     read = Draft(obj).get
-    graphs: list[Path] = [("spec",)]
-    subworkflows = obj.get("subWorkflows")
-    graphs += [
-        ("subWorkflows", key) for key in (subworkflows if isinstance(subworkflows, dict) else ())
-    ]
-    for graph in graphs:
-        nodes = read((*graph, "nodes"))
-        for key, spec in nodes.items() if isinstance(nodes, dict) else ():
-            yield from _of(spec, (*graph, "nodes", key), str(key))
-        yield from _of(read((*graph, "onFailure")), (*graph, "onFailure"), "")
+    nodes = read((*path, "nodes"))
+    found: list[Node | Use | Child] = []
+    for name, spec in nodes.items() if isinstance(nodes, dict) else ():
+        found += _of(spec, (*path, "nodes", name), str(name))
+    found += _of(read((*path, "onFailure")), (*path, "onFailure"), "")
+    return Graph(
+        key,
+        path,
+        tuple(each for each in found if isinstance(each, Node)),
+        tuple(each for each in found if isinstance(each, Use)),
+        tuple(each for each in found if isinstance(each, Child)),
+    )
 
 
-def _of(spec: Any, path: Path, node: str) -> Iterator[Node]:
+def _of(spec: Any, path: Path, node: str) -> Iterator[Node | Use | Child]:
     if not isinstance(spec, dict):
         return
     name = node or str(spec.get("id", ""))
     if isinstance(task := spec.get("task"), str):
         yield Node(name, path, task, spec)
-    array = spec.get("array")
+    workflow, array = spec.get("workflow"), spec.get("array")
+    if isinstance(workflow, dict):
+        if isinstance(key := workflow.get("subWorkflowRef"), str):
+            yield Use(name, path, key)
+        if isinstance(plan := workflow.get("launchPlanRefId"), dict):
+            yield Child(name, plan)
     if isinstance(array, dict):
         yield from _of(array.get("SubNodeSpec"), (*path, "array", "SubNodeSpec"), name)
-
-
-def follow(draft: Draft, node: Node, before: JsonMap, after: JsonMap) -> None:
-    """Change what was compiled into a node with what it was compiled from.
-
-    What the node says otherwise than the task did is its own, and stays.
-
-    Args:
-        draft: the FlyteWorkflow.
-        node: the node.
-        before: the template that the node was compiled with.
-        after: the template as the chain made it.
-    """
-    if before is after:
-        return
-    for field, told, compiled, written in _COMPILED:
-        old, new = told(before), told(after)
-        own = compiled(node.spec.get(field))
-        if old == new or own not in (None, old):
-            continue
-        path = (*node.path, field)
-        if (value := written(new)) is None:
-            draft.drop(path)
-        else:
-            draft.put(path, value)
-
-
-def own_metadata(spec: JsonMap, template: JsonMap) -> JsonMap:
-    """What a node says of itself otherwise than its task did, as a task's `metadata` says it.
-
-    Args:
-        spec: the node.
-        template: the template that it was compiled with.
-    """
-    found: JsonMap = {}
-    for field, told, compiled, _ in _COMPILED:
-        own = compiled(spec.get(field))
-        if field in _METADATA and own not in (None, told(template)):
-            name, write = _METADATA[field]
-            found[name] = write(own)
-    return found
-
-
-def compiled(field: str, template: JsonMap) -> JsonMap:
-    """The fields of a node that are compiled from a field of a task's `metadata`.
-
-    Args:
-        field: the field of the metadata.
-        template: the template.
-
-    Returns:
-        Fields of the node -> values; None for one that is not there.
-    """
-    of_node = {name: own for own, (name, _) in _METADATA.items()}
-    fields = (of_node[field], *(_DEADLINES if field == "timeout" else ()))
-    return {name: written(told(template)) for name, told, _, written in _COMPILED if name in fields}
-
-
-def _metadata(template: JsonMap, field: str, kind: type[T]) -> T | None:
-    found = Draft(template).get(("metadata", field))
-    return found if isinstance(found, kind) else None
-
-
-def _attempts(template: JsonMap) -> int:
-    retries = (_metadata(template, "retries", dict) or {}).get("retries")
-    return (retries if isinstance(retries, int) else 0) + 1
-
-
-def _min_attempts(retry: Any) -> int:
-    found = retry.get("minAttempts") if isinstance(retry, dict) else None
-    return found if isinstance(found, int) and found > 0 else 1
-
-
-def _timeout(template: JsonMap) -> Decimal | None:
-    return _seconds(_metadata(template, "timeout", str))
-
-
-def _seconds(duration: Any) -> Decimal | None:
-    """The seconds of a duration; none at all, and 0, are None."""
-    return parse_duration(duration) or None
-
-
-def _duration(seconds: Decimal | None) -> str | None:
-    return None if seconds is None else f"{seconds.normalize():f}s"
-
-
-def _twice(template: JsonMap) -> Decimal | None:
-    seconds = _timeout(template)
-    return None if seconds is None else 2 * seconds
-
-
-_COMPILED: Final[
-    tuple[
-        tuple[str, Callable[[JsonMap], Any], Callable[[Any], Any], Callable[[Any], Json]],
-        ...,
-    ]
-] = (
-    (
-        "retry",
-        _attempts,
-        _min_attempts,
-        lambda attempts: {"minAttempts": attempts} if attempts > 1 else None,
-    ),
-    ("executionDeadline", _timeout, _seconds, _duration),
-    ("activeDeadline", _twice, _seconds, _duration),
-    (
-        "interruptible",
-        lambda template: _metadata(template, "interruptible", bool),
-        lambda own: own if isinstance(own, bool) else None,
-        lambda value: value,
-    ),
-)
-"""Field of a node, what the task says of it, what the node does, and how it is written there.
-
-Sources: compiler/transformers/k8s/utils.go, `computeRetryStrategy`; node.go, `activeDeadline`. That
-a node's deadline and its being interruptible are the task's is flytekit's doing
-(core/base_task.py, `construct_node_metadata`); FlytePropeller reads neither from the task. The
-cache is in no node: it is read from the template (controller/nodes/task/cache.go).
-"""
-
-_DEADLINES: Final = ("activeDeadline",)
-"""What goes with `executionDeadline`."""
-
-_METADATA: Final[Mapping[str, tuple[str, Callable[[Any], Json]]]] = {
-    "retry": ("retries", lambda attempts: {"retries": attempts - 1} if attempts > 1 else {}),
-    "executionDeadline": ("timeout", duration_text),
-    "interruptible": ("interruptible", lambda value: value),
-}
-"""Field of a node -> field of a task's `metadata`, and how that is written there."""

@@ -3,7 +3,8 @@
 Exact are the variables that FlytePropeller puts into every container (flyteplugins,
 flytek8s/k8s_resource_adds.go) and the owner reference to the FlyteWorkflow, whose kind is written
 in lower case there. Labels are cut at 63 characters, and in a child execution they are the
-parent's: they fill in only for `project`, `domain` and `node`.
+parent's: they fill in only for `project` and `domain`,
+and the last id of the node is checked by them (`lineage`).
 
 Anybody may give variables to a task or to an execution, and FlytePropeller's own stand between the
 two (`DecorateEnvVars`): one that is there twice and does not say the same is a lie, by which
@@ -13,16 +14,15 @@ another chain would be selected.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any
 
+from kubetailor.plugins.execution.identity import FLYTE_GROUP
+from kubetailor.plugins.execution.lineage import map_node_of, node_of
 from kubetailor.registry.context import FIELDS
-from kubetailor.workloads import Draft, InvalidObjectError, JsonMap, Kind, Workload
+from kubetailor.workloads import InvalidObjectError, JsonMap, Kind, Workload
 
-__all__ = ["FLYTE_GROUP", "bound_inputs", "controller_of", "known_of", "known_of_execution"]
-
-FLYTE_GROUP: Final = "flyte.lyft.com"
+__all__ = ["controller_of", "known_of"]
 
 _EXECUTION = "FLYTE_INTERNAL_EXECUTION_ID"
 _ENV: Mapping[str, str] = {
@@ -38,7 +38,7 @@ _ATTEMPT = "FLYTE_ATTEMPT_NUMBER"
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _ARRAY_INDEX = "FLYTE_K8S_ARRAY_INDEX"
 
-_LABELS: Mapping[str, str] = {"project": "project", "domain": "domain", "node": "node-id"}
+_LABELS: Mapping[str, str] = {"project": "project", "domain": "domain"}
 _TRACES = ("execution-id", "node-id")
 
 _TASK_TYPES: Mapping[tuple[str, str], str] = {
@@ -52,9 +52,6 @@ _TASK_TYPES: Mapping[tuple[str, str], str] = {
     ("kubernetes.dask.org", "DaskCluster"): "dask",
 }
 """(API group, kind) -> the task type that makes it; many types make a Pod."""
-
-_ARRAY_POD = re.compile(r"(.+)-\d+-n\d+-\d+")
-_LINEAGE = re.compile(r"-\d+-")
 
 _ABSENT = dict.fromkeys(FIELDS)
 
@@ -79,7 +76,7 @@ def known_of(workload: Workload, namespace: str | None) -> dict[str, Any]:
     Returns:
         None for what is known to be absent: everything, if the object has no trace of Flyte. What
         cannot be known is left out: of a task of Flyte's, that is its launch plan, its inputs, the
-        type of a task that makes a plain pod, and the node of a nested map task.
+        type of a task that makes a plain pod, and a node that the object's name does not say.
 
     Raises:
         InvalidObjectError: a variable of FlytePropeller's is there with two values.
@@ -103,8 +100,8 @@ def known_of(workload: Workload, namespace: str | None) -> dict[str, Any]:
         known["attempt"] = int(env[_ATTEMPT])
     if owner is not None and _is_flyte(owner) and isinstance(owner.get("name"), str):
         known["execution"] = owner["name"]  # nobody but Propeller writes it
-    if _ARRAY_INDEX in env:
-        _array_node(obj, known)
+    if node := _node(obj, known, labels.get("node-id"), of_map=_ARRAY_INDEX in env):
+        known["node"] = node
     if task_type := _task_type(workload.kind, owner):
         known["task_type"] = task_type
     return known
@@ -153,78 +150,22 @@ def _variables(container: Any) -> dict[str, str]:
     return found
 
 
-def _array_node(obj: JsonMap, known: dict[str, Any]) -> None:
-    """The node of a map task: its pods' label is the index, their name has the node.
-
-    ``<execution>-<node>-<attempt>-n<index>-<attempt>`` (flytepropeller,
-    pkg/controller/nodes/array/handler.go), unless it is hashed or the node is nested.
-    """
-    known.pop("node", None)
-    metadata = obj.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    prefix = f"{known.get('execution')}-"
-    if isinstance(name, str) and name.startswith(prefix):
-        match = _ARRAY_POD.fullmatch(name.removeprefix(prefix))
-        if match and not _LINEAGE.search(match[1]):
-            known["node"] = match[1]
+def _node(obj: JsonMap, known: Mapping[str, Any], label: Any, *, of_map: bool) -> str | None:
+    """The nested id of the node; None if it cannot be known."""
+    metadata, owner = obj.get("metadata"), controller_of(obj)
+    names = owner if owner is not None and not _is_flyte(owner) else metadata
+    name = names.get("name") if isinstance(names, dict) else None
+    execution = known.get("execution")
+    if not (isinstance(name, str) and isinstance(execution, str)):
+        return None
+    if of_map:
+        return map_node_of(name, execution)
+    if not isinstance(label, str):
+        return None
+    return node_of(name, execution, label, known.get("attempt"))
 
 
 def _task_type(kind: Kind, owner: JsonMap | None) -> str | None:
     if found := _TASK_TYPES.get((kind.group, kind.name)):
         return found
     return _TASK_TYPES.get((_group(owner), str(owner.get("kind")))) if owner else None
-
-
-def known_of_execution(obj: JsonMap, namespace: str | None) -> dict[str, Any]:
-    """What a FlyteWorkflow says of every task in it; of its launch plan it says nothing.
-
-    Args:
-        obj: the FlyteWorkflow.
-        namespace: the namespace of the request.
-    """
-    read = Draft(obj).get
-    known: dict[str, Any] = {
-        "namespace": namespace,
-        "inputs": dict(_plain(read(("inputs", "literals")))),
-    }
-    for field, name in (("project", "project"), ("domain", "domain"), ("execution", "name")):
-        if isinstance(value := read(("executionId", name)), str):
-            known[field] = value
-    identifier = read(("spec", "id"))  # project:domain:name
-    if isinstance(identifier, str) and identifier.count(":") >= 2:
-        known["workflow"] = identifier.split(":", 2)[2]
-    return known
-
-
-def bound_inputs(spec: JsonMap) -> dict[str, Any]:
-    """The inputs of a node that are plain values, written in the workflow itself.
-
-    Args:
-        spec: the node of a FlyteWorkflow.
-    """
-    found = spec.get("inputBindings")
-    bindings = [binding for binding in (found if isinstance(found, list) else ()) if binding]
-    literals = {
-        binding["var"]: binding.get("binding")
-        for binding in bindings
-        if isinstance(binding, dict) and isinstance(binding.get("var"), str)
-    }
-    return dict(_plain(literals))
-
-
-_PRIMITIVES: Final[Mapping[str, type]] = {
-    "integer": int,
-    "floatValue": float,
-    "stringValue": str,
-    "boolean": bool,
-}
-
-
-def _plain(literals: Any) -> Iterator[tuple[str, Any]]:
-    """The inputs that are plain values (flyteidl.core.Primitive in JSON form)."""
-    for name, literal in literals.items() if isinstance(literals, dict) else ():
-        primitive = Draft({"literal": literal}).get(("literal", "scalar", "primitive"))
-        for kind, value in primitive.items() if isinstance(primitive, dict) else ():
-            if kind in _PRIMITIVES:
-                with suppress(TypeError, ValueError):
-                    yield name, _PRIMITIVES[kind](value)

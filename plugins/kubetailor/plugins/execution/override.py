@@ -50,8 +50,15 @@ def judged(obj: JsonMap) -> str:
     return sha256(Draft(obj).get(_PLACE))
 
 
-def launch_alone(override: CompiledOverride) -> Iterator[str]:
-    """A warning for each step that may be for no object where `launch` sees no tasks."""
+def launch_alone(
+    override: CompiledOverride, unseen: str = "the closure is offloaded"
+) -> Iterator[tuple[str, str]]:
+    """Each step that may be for no object where `launch` sees no tasks: its name, and a warning.
+
+    Args:
+        override: the override.
+        unseen: why `launch` sees none.
+    """
     reads = override.launch_only
     for step in override.steps:
         if step.transformer.options.task_templates:
@@ -60,4 +67,4 @@ def launch_alone(override: CompiledOverride) -> Iterator[str]:
             why = f"`when` reads {', '.join(reads[step.name])}, which `admit` may not know"
         else:
             continue
-        yield f"the closure is offloaded, and step {step.name!r} of the override is lost: {why}"
+        yield step.name, f"{unseen}, and step {step.name!r} of the override is lost: {why}"

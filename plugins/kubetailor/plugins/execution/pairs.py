@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from kubetailor.plugins.execution.marks import Stamp, read_stamp
+from kubetailor.plugins.execution.node_overrides import NodeOverrides, Spec
 from kubetailor.plugins.flyte.stamp import STAMP, stamp_of
 from kubetailor.plugins.flyte.stamp import stamped as stamped_template
 from kubetailor.plugins.flyte.undo import undo
-from kubetailor.plugins.webhook.marks import Stamp, read_stamp
-from kubetailor.plugins.webhook.node_overrides import NodeOverrides, Spec
 from kubetailor.registry import Chain, Result, TaskContext
 from kubetailor.registry.overridden import CompiledOverride
 from kubetailor.registry.step import Step
@@ -24,7 +24,6 @@ from kubetailor.workloads.form import check_form
 __all__ = ["Pair", "tailor_pair"]
 
 _STAMP_PLACE: Final = ("metadata", "metadata", "annotations", STAMP)
-_GPU: Final = "gpu"
 
 
 @dataclass(frozen=True)
@@ -136,13 +135,14 @@ def _run(
 
 def _applies(step: Step, overrides: NodeOverrides) -> bool:
     """A node's own accelerator beats one that a step chooses, with all that belongs to it."""
-    return step.transformer.name != _GPU or not overrides.accelerator
+    return not (step.transformer.options.accelerator and overrides.accelerator)
 
 
 def _with_count(step: Step, overrides: NodeOverrides) -> Step:
     """A node's own number of GPUs beats a step's."""
     count = overrides.devices
-    if step.transformer.name != _GPU or count is None or step.arguments.get("count") is None:
+    given = step.transformer.options.accelerator and step.arguments.get("count") is not None
+    if count is None or not given:
         return step
     return replace(step, arguments={**step.arguments, "count": count})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from kubetailor.plugins.cli.options import (
     task_option,
 )
 from kubetailor.plugins.cli.output import fail, note, print_diff, print_json, unified_diff
+from kubetailor.plugins.cli.overriding import GivenOverride, override_options
 from kubetailor.plugins.flyte.undo import UNDO
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import JsonMap, dump_yaml
@@ -33,8 +33,10 @@ def flyte() -> None:
 
 
 @flyte.command()
-@click.argument("source", metavar="MODULE|PACKAGE.tgz")
+@click.argument("source", metavar="MODULE|PACKAGE.tgz|PROJECT/DOMAIN/NAME[@VERSION]")
 @click.option("--diff", is_flag=True, help="Show the differences; exit with 1 if there are any.")
+@click.option("--templates", is_flag=True, help="Show the task templates of what is registered.")
+@override_options
 @output_option("yaml", "json", default=None)
 @config_option
 @chain_option
@@ -54,6 +56,8 @@ def show(
     ctx: click.Context,
     source: str,
     diff: bool,
+    templates: bool,
+    override: GivenOverride,
     output: str | None,
     config: Path | None,
     chain: str | None,
@@ -63,21 +67,41 @@ def show(
     version: str | None,
     image: tuple[str, ...],
 ) -> None:
-    """Show every task before and after its chain.
+    """Show every task before and after its chain, or every node of what is registered.
 
-    What comes after it is what will be registered.
+    What comes after it is what will be registered. With an override that comes before, and what an
+    execution with it would run comes after.
 
     MODULE is an importable module or package, or the path of a file or of a package's folder,
     which has an __init__.py. PACKAGE.tgz is what `pyflyte package` wrote.
 
     The human form leaves out the annotation by which a later phase undoes the chain; -o shows all.
+
+    PROJECT/DOMAIN/NAME is a launch plan, else a workflow or a task, as FlyteAdmin has it; without a
+    version the active launch plan, or what was registered last. Each of its nodes is shown, also
+    in subworkflows and in the executions that it launches, in the words of the transformers: as it
+    is registered, or with an override or --diff as the cluster would run it. No config is needed.
     """
+    from kubetailor.plugins.client.show import is_name, show_registered
+    from kubetailor.plugins.client.unregistered import overridden
     from kubetailor.plugins.flyte.entities import Tailored
     from kubetailor.plugins.flyte.modules import images_of, serialize_module
     from kubetailor.plugins.flyte.packages import Package
     from kubetailor.plugins.flyte.report import Report
 
     given = {"project": project, "domain": domain, "version": version}
+    if is_name(source):
+        if image or any(given.values()):
+            fail(f"{source} is registered: -p, -d, -v and -i are for modules")
+        found = Tailor.find(config, chain=chain, fields=task) or Tailor.built_in()
+        differs = show_registered(
+            source, override, found, diff=diff, output=output, templates=templates
+        )
+        if diff and differs:
+            ctx.exit(1)
+        return
+    if templates:
+        fail(f"{source} is not registered: --templates is for PROJECT/DOMAIN/NAME")
     known = {key: value for key, value in given.items() if value}
     tailor = required_tailor(config, chain, {**known, **task})
     if source.endswith((".tgz", ".tar.gz")):
@@ -88,13 +112,16 @@ def show(
         fail(f"no task in {source}")
     _say_if_not_installed(tailor)
     items: list[Tailored] = list(entities.tailor(tailor, Report()))
+    if override:
+        items = list(overridden(items, override, tailor))
     if diff:
         items = [item for item in items if item.outcome.stamped]
     if output:
         _print_data([_machine_form(item) for item in items], output)
     else:
+        names = ("registered", "launched") if override else ("before", "after")
         for item in items:
-            _print_item(item, diff)
+            _print_item(item, diff, names)
     if diff and items:
         ctx.exit(1)
 
@@ -164,23 +191,17 @@ def _print_data(items: list[JsonMap], form: str) -> None:
         click.echo(dump_yaml([items]), nl=False)
 
 
-def _print_item(item: Any, diff: bool) -> None:
+def _print_item(item: Any, diff: bool, names: tuple[str, str]) -> None:
     before, after = _for_people(item.before), _for_people(item.after)
+    old, new = (f"{item.where}, {name}" for name in names)
     if diff:
         # A container that became a pod is shown as that pod: what is left is the chain's.
-        before = as_pod_task(before, after)
-        print_diff(unified_diff(before, after, f"{item.where}, before", f"{item.where}, after"))
-        return
-    for text in _documents(item, before, after):
-        click.echo(text, nl=False)
-
-
-def _documents(item: Any, before: JsonMap, after: JsonMap) -> Iterable[str]:
-    if not item.outcome.stamped:
-        yield f"---\n# {item.where}: unchanged\n{dump_yaml([before])}"
-        return
-    yield f"---\n# {item.where}, before\n{dump_yaml([before])}"
-    yield f"---\n# {item.where}, after\n{dump_yaml([after])}"
+        print_diff(unified_diff(as_pod_task(before, after), after, old, new))
+    elif item.outcome.stamped:
+        click.echo(f"---\n# {old}\n{dump_yaml([before])}", nl=False)
+        click.echo(f"---\n# {new}\n{dump_yaml([after])}", nl=False)
+    else:
+        click.echo(f"---\n# {item.where}: unchanged\n{dump_yaml([before])}", nl=False)
 
 
 def _for_people(obj: JsonMap) -> JsonMap:

@@ -1,8 +1,9 @@
 """What flytekit imports at the end of `import flytekit` (entry point group `flytekit.plugins`).
 
-It wraps the functions through which register, package, serialize, run and FlyteRemote all go, and
-does nothing else: all else is imported when something is serialized and a config is found. A config
-or a plugin that is broken is therefore said there, and `import flytekit` never fails.
+It wraps the functions through which register, package, serialize, run and FlyteRemote all go, gives
+`pyflyte run` its options once that is imported, and does nothing else: all else is imported when
+something is serialized and a config is found. A config or a plugin that is broken is therefore said
+there, and `import flytekit` never fails.
 """
 
 from __future__ import annotations
@@ -131,6 +132,33 @@ def _tailor_node(model: Any, entity_mapping: Any, node: Any) -> None:
             serialization.node(model, entity_mapping.get(node.flyte_entity))
 
 
+def _launch_plan(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def get_serializable_launch_plan(
+        entity_mapping: Any,
+        settings: Any,
+        entity: Any,
+        recurse_downstream: bool = True,
+        options: Any = None,
+    ) -> Any:
+        options = getattr(options, "to_register", options)
+        return original(entity_mapping, settings, entity, recurse_downstream, options)
+
+    return get_serializable_launch_plan
+
+
+def _execute_local_workflow(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def execute_local_workflow(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if getattr(kwargs.get("options"), "annotations", None) is not None:
+            from kubetailor.plugins.client.launch_options import LaunchOptions
+
+            kwargs["options"] = LaunchOptions.apart(kwargs["options"])
+        return original(self, *args, **kwargs)
+
+    return execute_local_workflow
+
+
 def _version(original: Callable[..., str]) -> Callable[..., str]:
     @functools.wraps(original)
     def _version_from_hash(
@@ -162,17 +190,25 @@ def _raw_register(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def install() -> None:
     """Wrap flytekit's functions, each once."""
-    from flytekit.remote import FlyteRemote
+    from flytekit.remote import FlyteRemote, remote
     from flytekit.tools import translator
 
     for owner, name, wrapper in (
         (translator, "get_serializable_task", _task),
         (translator, "get_serializable_node", _node),
         (translator, "get_serializable_array_node_map_task", _map_task),
+        (translator, "get_serializable_launch_plan", _launch_plan),
+        (remote, "get_serializable_launch_plan", _launch_plan),  # it has bound the name
         (FlyteRemote, "raw_register", _raw_register),
+        (FlyteRemote, "execute_local_workflow", _execute_local_workflow),
     ):
         _replace(owner, name, wrapper)
     _replace(FlyteRemote, "_version_from_hash", _version, staticmethod)
+    from wrapt import register_post_import_hook  # 0.3 % of the time of `import flytekit`
+
+    register_post_import_hook(
+        "kubetailor.plugins.client.pyflyte:install", "flytekit.clis.sdk_in_container.run"
+    )
 
 
 def _replace(

@@ -48,7 +48,7 @@ def contradictions(
     for _, step, after in result.versions():
         now = _of_task(after, said)
         writers.update((name, step) for name in said if not _agree(name, last[name], now[name]))
-        if step.transformer.name == "gpu":  # whether Flyte is told of its choice or not
+        if step.transformer.options.accelerator:  # whether Flyte is told of its choice or not
             chosen, writers[_ACCELERATOR] = _choice(step, catalogue), step
         last = now
     made = {**last, _ACCELERATOR: last[_ACCELERATOR] or chosen}
@@ -69,8 +69,10 @@ def _warning(name: str, value: str, step: Step, made: Json) -> str:
 
 
 def _choice(step: Step, catalogue: Catalogue) -> str:
-    """The device that a step `gpu` chose, else the accelerator's own name."""
-    entry = catalogue[step.arguments["type"]]
+    """The device that a step chose, else the accelerator's own name, or what is known of it."""
+    entry = catalogue.get(step.arguments.get("type", ""))
+    if entry is None:  # a team's, which need not ask the catalogue
+        return f"what {step.transformer.name} chooses"
     return " ".join(filter(None, (entry.device, entry.partition))) or entry.name
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kubetailor.plugins.flyte.node_pod import POD_PLACE, with_pod
 from kubetailor.plugins.flyte.stamp import STAMP, stamp_of, stamped
-from kubetailor.plugins.flyte.undo import TASK_PLACE, UNDO, undo, with_undo
+from kubetailor.plugins.flyte.undo import TASK_PLACE, undo, with_undo
 from kubetailor.registry import Chain, Result
 from kubetailor.registry.context import known_of_template
 from kubetailor.registry.tailor import Tailor, Tailored
@@ -13,16 +14,11 @@ from kubetailor.workloads import Draft, Json, JsonMap, Path, diff, same
 from kubetailor.workloads.diff import pointer
 
 __all__ = [
-    "POD_PLACE",
     "Outcome",
     "serializes",
     "tailor_pod_template",
     "tailor_template",
-    "with_pod",
 ]
-
-POD_PLACE: Path = ("metadata", "annotations", UNDO)
-"""Where a node's pod template keeps its way back: it has no `config`."""
 
 
 @dataclass(frozen=True)
@@ -129,30 +125,6 @@ def _did_something(result: Result) -> bool:
 def _stamp(result: Result, chain: Chain | None, template: JsonMap) -> str:
     id_ = template.get("id") or {}
     return stamp_of(result, chain, id_.get("name", ""), id_.get("version") or None)
-
-
-# a node's pod template ---------------------------------------------------------------------------
-
-
-def with_pod(task: JsonMap, pod: JsonMap) -> JsonMap:
-    """A task template with a node's pod in the place of its own target.
-
-    Args:
-        task: the template.
-        pod: flyteidl.core.K8sPod in JSON form.
-    """
-    own: JsonMap = task.get("k8sPod") or {}
-    target = task.get("container") or own
-    metadata: JsonMap = {**(own.get("metadata") or {})}
-    for name, values in (pod.get("metadata") or {}).items():
-        metadata[name] = {**(metadata.get(name) or {}), **values}
-    found = {key: value for key, value in task.items() if key != "container"}
-    found["k8sPod"] = {"metadata": metadata, "podSpec": pod.get("podSpec") or {}}
-    if "dataConfig" in target:
-        found["k8sPod"]["dataConfig"] = target["dataConfig"]
-    if primary := pod.get("primaryContainerName"):
-        found["config"] = {**(task.get("config") or {}), "primary_container_name": primary}
-    return found
 
 
 def _write_changes(draft: Draft, path: Path, before: JsonMap, after: JsonMap) -> None:

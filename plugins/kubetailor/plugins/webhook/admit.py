@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from kubetailor.plugins.flyte.stamp import stamp_of
-from kubetailor.plugins.webhook.children import ChildView
-from kubetailor.plugins.webhook.decision import Decision, Outcome, explained
-from kubetailor.plugins.webhook.identity import known_of
-from kubetailor.plugins.webhook.marks import (
-    Stamp,
+from kubetailor.plugins.execution.marks import Stamp
+from kubetailor.plugins.execution.object_identity import known_of
+from kubetailor.plugins.execution.object_marks import (
     execution_keys,
     find_stamp,
     kept_as_they_were,
     stamped,
 )
-from kubetailor.plugins.webhook.override import override_of
+from kubetailor.plugins.execution.override import override_of
+from kubetailor.plugins.flyte.stamp import stamp_of
+from kubetailor.plugins.webhook.children import ChildView
+from kubetailor.plugins.webhook.decision import Decision, Outcome, explained
 from kubetailor.plugins.webhook.reviews import (
     AdmissionRequest,
     AdmissionResponse,

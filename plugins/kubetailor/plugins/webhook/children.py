@@ -2,7 +2,7 @@
 
 What belongs on the root alone must not be written on it. So the chain sees a copy of its metadata
 as the object's own, which is thrown away, and only what it does to the pods is kept; and it runs
-without the steps that choose a queue, or an accelerator that Kueue has chosen already.
+without the steps that choose a queue, or an accelerator that the queue has chosen already.
 """
 
 from __future__ import annotations
@@ -11,15 +11,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from kubetailor.plugins.webhook.marks import places
+from kubetailor.plugins.execution.object_marks import places
 from kubetailor.registry import Chain, Change, Result
 from kubetailor.workloads import Draft, JsonMap, Kind, Workload
 
 __all__ = ["ChildView"]
 
 _BESIDE: Final = "objectMetadata"
-_QUEUES: Final = frozenset({"kueue"})
-_FLAVOURS: Final = frozenset({"gpu"})
 _KUEUE: Final = "kueue.x-k8s.io/"
 QUEUE_LABELS: Final = frozenset({f"{_KUEUE}queue-name", f"{_KUEUE}priority-class"})
 
@@ -38,10 +36,14 @@ class ChildView:
         self._kind = kind
         self.obj: JsonMap = {**obj, _BESIDE: obj.get("metadata")}
         self.kind: Kind = replace(kind, metadata=(_BESIDE,))
-        used = {step.transformer.name for step in chain.steps}
-        queued = bool(used & _QUEUES) or _is_queued(Workload(obj, kind))
-        unwanted = _QUEUES | _FLAVOURS if queued else _QUEUES
-        steps = tuple(step for step in chain.steps if step.transformer.name not in unwanted)
+        queued = any(step.transformer.options.queue for step in chain.steps)
+        queued = queued or _is_queued(Workload(obj, kind))
+        steps = tuple(
+            step
+            for step in chain.steps
+            if not step.transformer.options.queue
+            and not (queued and step.transformer.options.accelerator)
+        )
         self.chain: Chain = replace(chain, steps=steps)
 
     def kept(self, result: Result) -> list[Change]:

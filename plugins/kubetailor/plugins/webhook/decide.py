@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from kubetailor.plugins.execution.identity import is_execution
 from kubetailor.plugins.webhook.admit import Admission
 from kubetailor.plugins.webhook.decision import Decision, denial
-from kubetailor.plugins.webhook.launch import Launch, is_execution
+from kubetailor.plugins.webhook.launch import decide_execution
 from kubetailor.plugins.webhook.reviews import AdmissionRequest, AdmissionReview, allowed
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import InvalidObjectError, KubetailorError
@@ -34,7 +35,7 @@ def _decide(request: AdmissionRequest, tailor: Tailor) -> Decision:
     if is_execution(obj):
         if "launch" not in tailor.config.phases:
             return _ignored(request, "`phases` does not list launch")
-        return Launch(request, obj, tailor).decision()
+        return decide_execution(request, obj, tailor)
     try:
         kind = tailor.kind_of(obj)
     except KubetailorError as error:
