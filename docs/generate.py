@@ -10,6 +10,7 @@ import re
 import sys
 import typing
 from collections.abc import Callable, Iterable, Iterator
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from kubetailor.registry.overrides import LIMITS, MAX_STEPS, OVERRIDE
 from kubetailor.registry.plugins import Plugins
 from kubetailor.registry.selectors import WHEN_FIELDS
 from kubetailor.registry.transformer import Transformer
-from kubetailor.workloads import BUILTIN_KINDS, Kind
+from kubetailor.workloads import BUILTIN_KINDS, Kind, dotted
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
 HEAD = "<!-- Written by docs/generate.py: `make docs`. -->\n\n"
@@ -124,6 +125,12 @@ def transformer_section(transformer: Transformer) -> str:
         traits.append(" It reaches the replicas in a Flyte task's `custom` too.")
     if transformer.options.task_templates:
         traits.append(" It is about Flyte's task templates alone, in `serialize` and `launch`.")
+    if transformer.options.queue:
+        traits.append(" It chooses a queue: at `admit` it is for roots, and never their children.")
+    if transformer.options.accelerator:
+        traits.append(
+            " It chooses an accelerator, which one that a Flyte node states itself beats."
+        )
     per = "pod" if transformer.receiver in ("pod", "pod_spec") else "object"
     return (
         f"\n## {transformer.name}\n\n{literals(description_of(transformer))}\n\n"
@@ -153,34 +160,59 @@ def default(value: Any) -> str:
 
 def kinds() -> str:
     def rows(kind: Kind) -> Iterator[tuple[str, ...]]:
-        queue = "yes" if kind.queue else "no"
-        if kind.name == "TaskTemplate":
-            queue = "all but Dask's"
+        own = (code(kind.name), code(kind.group))
+        queue = code(kind.queue_place) + (
+            " (all but Dask's)" if kind.name == "TaskTemplate" else ""
+        )
+        of_object = (queue, code(dotted(kind.suspend)) if kind.suspend else "")
         if not kind.pods:
-            yield (code(kind.name), code(kind.group), "see below", "", "", queue)
+            roles, names = (", ".join(map(code, found)) for found in (kind.roles, kind.primary))
+            yield (*own, roles, "see below", names, *of_object, "see below")
         for index, pod in enumerate(kind.pods):
-            own = (code(kind.name), code(kind.group)) if index == 0 else ("", "")
             path = ".".join(part for part in (pod.path, pod.spec) if part)
-            names = ", ".join(map(code, pod.primary))
-            yield (*own, code(pod.role), code(path), names, queue if index == 0 else "")
+            yield (
+                *(own if index == 0 else ("", "")),
+                ", ".join(map(code, pod.roles)),
+                code(path),
+                ", ".join(map(code, pod.primary)),
+                *(of_object if index == 0 else ("", "")),
+                "<br>".join(f"{code(one.field)} (read: {one.instead})" for one in pod.ignored),
+            )
 
+    with_code: dict[type[Kind], list[Kind]] = {}
+    for kind in BUILTIN_KINDS:
+        if type(kind) is not Kind:
+            with_code.setdefault(type(kind), []).append(kind)
     return (
         "# Kinds\n\n"
         "Where each kind of workload keeps its pods. `*` is every key of a map, `[]` every entry "
         "of a list. The primary container is the one that the operator knows by name; where none "
-        "is named it is the only one, or the one that the object's annotations name. The last "
-        "column says whether Kueue manages the object, so that `kueue` labels it.\n\n"
+        "is named it is the only one, or the one that the object's annotations name. The queue "
+        "label is where Kueue reads it, and `kueue` writes it; a kind without one is not managed "
+        "by Kueue. What is ignored, the kind's operator does not read: a step of an override or "
+        "of `enforce` that writes there fails, and another is taken back with a warning.\n\n"
         + table(
-            ("kind", "API group", "role", "pod spec", "primary container", "Kueue"),
+            (
+                *("kind", "API group", "role", "pod spec", "primary container", "queue label"),
+                *("suspended by", "ignored"),
+            ),
             (row for kind in BUILTIN_KINDS for row in rows(kind)),
         )
-        + "\n`SparkApplication` and Flyte's `TaskTemplate` are read by code of their own:\n\n"
-        + "".join(
-            f"- `{kind.name}`: {prose(inspect.getdoc(inspect.getmodule(type(kind))) or '')}\n"
-            for kind in BUILTIN_KINDS
-            if type(kind) is not Kind
-        )
-        + "\nA plugin adds rows: [How to add a kind](../how-to/add-a-kind.md).\n"
+        + "\n## Kinds with code of their own\n"
+        + "".join(starmap(kinds_with_code, with_code.items()))
+        + "\n## FlyteWorkflow\n\n"
+        "It is no row: at `launch` each of its task templates is tailored, as a `TaskTemplate`, "
+        "and what Flyte makes of it is nobody's child.\n"
+        "\nA plugin adds rows: [How to add a kind](../how-to/add-a-kind.md).\n"
+    )
+
+
+def kinds_with_code(row: type[Kind], found: list[Kind]) -> str:
+    names = ", ".join(code(kind.name) for kind in found)
+    reads = ", ".join(map(code, found[0].reads))
+    text = literals(inspect.getdoc(inspect.getmodule(row)) or "")
+    return f"\n### {names.replace('`', '')}\n\n{text}\n" + (
+        f"\nRead of a pod: {reads}.\n" if reads else ""
     )
 
 
@@ -195,6 +227,8 @@ def accelerators() -> str:
         "extends": "another entry: maps merge by key, null deletes, lists replace.",
     }
     fields = [name for name in Accelerator.__dataclass_fields__ if name != "name"]
+    presets = sorted(catalogue.all, key=lambda a: a.name)
+    pages = list(dict.fromkeys(page for a in presets for page in a.pages))
     return (
         "# Accelerators\n\n"
         "What the transformer `gpu` may name as `type`, besides the entries of your config and "
@@ -209,12 +243,21 @@ def accelerators() -> str:
         )
         + "\n## Presets\n\n"
         + table(
-            ("name", "resource", "nodes", "tolerations", "Flyte's device"),
+            ("name", "resource", "nodes", "tolerations", "Flyte's device", "pages"),
             (
-                (code(a.name), code(a.resource), placement(a), tolerations(a), code(a.device))
-                for a in sorted(catalogue.all, key=lambda a: a.name)
+                (
+                    code(a.name),
+                    code(a.resource),
+                    placement(a),
+                    tolerations(a),
+                    ", ".join(code(word) for word in a.devices if word),
+                    ", ".join(str(pages.index(page) + 1) for page in a.pages),
+                )
+                for a in presets
             ),
         )
+        + "\n## Pages\n\nWhat the presets come from:\n\n"
+        + "".join(f"{number}. <{page}>\n" for number, page in enumerate(pages, 1))
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +17,9 @@ import yaml
 from kubetailor.registry.testing import TailorBench
 from kubetailor.workloads import JsonMap, dump_yaml
 
-__all__ = ["EXAMPLES", "Example", "example_of", "hook_example"]
+__all__ = ["EXAMPLES", "Example", "chain_of_all", "example_of", "hook_example"]
+
+_CONTAINERS = ("init_containers", "sidecars")
 
 EXAMPLES = Path(__file__).resolve().parent / "reference" / "examples"
 
@@ -58,6 +61,17 @@ def example_of(use: str) -> Example | None:
         return None
     found = yaml.safe_load(path.read_text(encoding="utf-8"))
     return Example(use, found.get("with") or {}, found["given"])
+
+
+def chain_of_all(uses: Iterable[str]) -> str:
+    """A config with one chain: the example of each of these transformers."""
+    steps = []
+    # What is about the containers of a pod comes after what adds some.
+    for use in sorted(uses, key=lambda use: (use not in _CONTAINERS, use)):
+        example = example_of(use)
+        if example is not None:
+            steps.append({"use": use, "with": example.parameters})
+    return yaml.safe_dump({"phases": ["admit"], "chains": {"default": {"steps": steps}}})
 
 
 def hook_example(hook: str) -> Path:

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from kubetailor.plugins.cli.root import cli
 from kubetailor.registry import Override
 
+from ..docs.test_pages import CHECKOUT, blocks_of, run
 from .conftest import MakeLauncher, MakeWebhook, RegisterOnce
 from .objects import pod, pytorchjob
 from .overridden import DOMAIN, NAMESPACE, ZOO, annotation
@@ -44,11 +45,11 @@ def explain(core: Core, monkeypatch: pytest.MonkeyPatch) -> Explain:
     """Run the command in this process."""
     monkeypatch.setenv("KUBECONFIG", str(core.kubeconfig))
 
-    def run(config: Path, *arguments: str) -> Result:
+    def invoke(config: Path, *arguments: str) -> Result:
         monkeypatch.setenv("KUBETAILOR_CONFIG", str(config))
         return CliRunner().invoke(cli, ["explain", *arguments])
 
-    return run
+    return invoke
 
 
 def data(result: Result) -> dict[str, Any]:
@@ -68,15 +69,17 @@ def apply(core: Core, obj: Any) -> None:
 # what a person applies ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("called", ["pod", "pods", "po", "Pod", "pods.v1."])
 def test_a_pod_is_called_as_for_kubectl(
-    called: str, core: Core, webhook: MakeWebhook, namespace: str, explain: Explain
+    core: Core, webhook: MakeWebhook, namespace: str, explain: Explain
 ) -> None:
     server = webhook(CONFIG, namespace)
     apply(core, pod(namespace))
 
-    found = data(explain(server.config, f"{called}/one", "-n", namespace, "-o", "json"))
+    names = ("pod", "pods", "po", "Pod", "pods.v1.")
+    each = [data(explain(server.config, f"{n}/one", "-n", namespace, "-o", "json")) for n in names]
 
+    found = each[0]
+    assert all(other == found for other in each)
     assert found["object"] == {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -109,9 +112,7 @@ def test_what_was_created_is_asked_of_each_step(
     ]
 
 
-@pytest.mark.parametrize("called", ["pytorchjob", "pytorchjobs.kubeflow.org"])
 def test_a_pod_of_a_job_was_cut_with_its_job(
-    called: str,
     core: Core,
     client: Client,
     training_operator: Process,
@@ -123,15 +124,44 @@ def test_a_pod_of_a_job_was_cut_with_its_job(
     apply(core, pytorchjob(namespace, "train"))
     wait_for("its pods", lambda: len(client.list("v1", "Pod", namespace)) == 2)
 
-    of_pod = data(explain(server.config, "pod/train-worker-0", "-n", namespace, "-o", "json"))
-    of_job = data(explain(server.config, f"{called}/train", "-n", namespace, "-o", "json"))
+    def found(target: str) -> dict[str, Any]:
+        return data(explain(server.config, target, "-n", namespace, "-o", "json"))
 
+    of_pod, of_job = found("pod/train-worker-0"), found("pytorchjob/train")
+
+    assert found("pytorchjobs.kubeflow.org/train") == of_job
+    assert found("pytorchjobs.v1.kubeflow.org/train") == of_job
     assert [owner["kind"] for owner in of_pod["owners"]] == ["PyTorchJob"]
     assert of_pod["cut"] == of_job["cut"] == of_job["object"]
     assert of_pod["changes"] == of_job["changes"]
     workers = [change for change in of_job["changes"] if ".Worker." in change["field"]]
     assert {change["step"] for change in workers} == {"node_selector", "labels"}
     assert of_pod["same_digest"] is True
+
+
+def test_the_page_shows_what_is_printed(
+    core: Core,
+    client: Client,
+    training_operator: Process,
+    webhook: MakeWebhook,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    blocks = list(blocks_of(CHECKOUT / "docs" / "how-to" / "find-out-why.md"))
+    for block in blocks:
+        if "title" in block.options:
+            run(block, tmp_path)
+    config = (tmp_path / "kubetailor.yaml").read_text()
+    client.namespace("speech")
+    try:
+        webhook(f"phases: [admit]\n{config}", "speech")
+        apply(core, pytorchjob("speech", "train"))
+        wait_for("its pods", lambda: len(client.list("v1", "Pod", "speech")) == 2)
+        monkeypatch.setenv("KUBECONFIG", str(core.kubeconfig))
+        (shown,) = (block for block in blocks if "norun" in block.options)
+        run(shown, tmp_path)
+    finally:
+        client.delete("v1", "Namespace", None, "speech")
 
 
 def test_what_cannot_be_explained_is_said(
@@ -186,8 +216,8 @@ def test_a_pod_of_flyte_says_its_task_and_its_override(
         monkeypatch.setenv(key, value)
     server = webhook(CONFIG, NAMESPACE)
     register_once(ZOO, DOMAIN)
-    run = launcher(ZOO)("training", "explained", annotations=annotation(SWAP))
-    label = f"execution-id={run.name}"
+    execution = launcher(ZOO)("training", "explained", annotations=annotation(SWAP))
+    label = f"execution-id={execution.name}"
 
     def pods() -> dict[str, Any]:
         found = client.list("v1", "Pod", NAMESPACE, labelSelector=label)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from .. import forks
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -54,6 +57,40 @@ NOT_RUN = {
     "kubectl delete mutatingwebhookconfiguration kubetailor",
     "kubectl delete mutatingwebhookconfiguration kubetailor --ignore-not-found",
     "kubectl delete --ignore-not-found -f webhook.yaml",
+    # They need FlyteAdmin; tests/plugins/client has one.
+    "kubetailor flyte show speech/development/pipeline.speech",
+    "kubetailor flyte show speech/development/pipeline.speech@v7 --set gpu.type=nvidia-h100-80gb "
+    "--on 'node=n1.*'",
+    "pyflyte run --remote --override h100.yaml pipeline.py speech --rows 100",
+    "pyflyte run --set gpu.type=nvidia-h100-80gb --on 'task=*.train' remote-launchplan "
+    "pipeline.speech --rows 100",
+    "pyflyte run --overwrite-cache --set retries.retries=3 remote-task pipeline.train --rows 100",
+    "kubetailor launch speech/development/pipeline.speech --inputs inputs.yaml "
+    "--override h100.yaml --dry-run",
+    "kubetailor launch speech/development/pipeline.speech --inputs inputs.yaml "
+    "--override h100.yaml",
+    # It needs a cluster; tests/cluster/test_explain.py runs it.
+    "kubetailor explain pod/train-worker-0 -n speech",
+    # They need Flyte on a cluster; tests/cluster/test_tutorial.py runs those of the tutorial.
+    "kubetailor launch speech/development/pipeline.nightly --set gpu.type=nvidia-h100-80gb",
+    "pyflyte register --project flytesnacks --domain development --version v1 pipeline.py",
+    "kubetailor launch flytesnacks/development/pipeline.speech --name on-a100",
+    "kubetailor launch flytesnacks/development/pipeline.speech --name on-h100 --override h100.yaml",
+    "kubetailor launch flytesnacks/development/pipeline.speech --name after",
+    "pyflyte run --remote --project flytesnacks --domain development --override h100.yaml "
+    "pipeline.py speech",
+    *(
+        f"kubectl -n flytesnacks-development wait --for=create pod/{name}-n1-0 --timeout=2m"
+        for name in ("on-a100", "on-h100", "after")
+    ),
+    *(
+        f"kubectl -n flytesnacks-development get pod {name}-n1-0 "
+        "-o jsonpath='{.spec.nodeSelector}'"
+        for name in ("on-a100", "on-h100", "after")
+    ),
+    "kubetailor explain pod/on-h100-n1-0 -n flytesnacks-development",
+    "kubetailor execution show flytesnacks/development/on-h100",
+    "cp all-on-h100.yaml kubetailor.yaml",
     # They need what those install; tests/examples runs them.
     "pytest",
     "kubetailor transformers acme_platform.spot",
@@ -62,6 +99,8 @@ NOT_RUN = {
     "--image registry.example.com/speech:1 --output package.tgz",
 }
 LANGUAGES = {"yaml", "python", "toml", "console", "text"}
+_QUOTED = re.compile("'[^']*'")
+_SHELLS = re.compile(r"[]|&;<>$`*?()[~#!]")
 _FENCE = re.compile(r"^( *)```(\w*)([^\n]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 
 
@@ -113,34 +152,49 @@ def run(block: Block, folder: Path) -> None:
         commands = list(block.commands)
         for index, (command, expected) in enumerate(commands, 1):
             wanted = int(block.options.get("exit", "0")) if index == len(commands) else 0
-            status, printed = execute(["bash", "-c", command], folder)
+            status, printed = shell(command, folder)
             assert status == wanted, f"{block.where}: $ {command} ended with {status}\n{printed}"
             assert agrees(expected, printed), (
                 f"{block.where}: $ {command}\n--- the page says\n{expected}\n--- printed\n{printed}"
             )
 
 
+def shell(command: str, folder: Path) -> tuple[int, str]:
+    """Status and output of a command that a user types; one of ours alone needs no shell."""
+    words = shlex.split(command.replace("\\\n", ""))
+    if _SHELLS.search(_QUOTED.sub("", command)) or words[0] not in ("kubetailor", "pyflyte"):
+        return execute(["bash", "-c", command], folder)
+    program = Path(sys.executable).with_name(words[0])
+    done = forks.run(program, *words[1:], cwd=folder, env=environ(), merged=True)
+    return done.returncode, done.stdout.replace(f"{folder}/", "")
+
+
 def execute(command: list[str], folder: Path) -> tuple[int, str]:
-    """Status and output of a command, run as a user runs it: with nothing of kubetailor set.
+    """Status and output of a command, run as a user runs it.
 
     The path of the folder is left out of the output.
     """
-    env = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("KUBETAILOR", "FLYTE")) and name != "PYTHONPATH"
-    }
-    env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env.get('PATH', '')}"
     done = subprocess.run(
         command,
         cwd=folder,
-        env=env | {"COLUMNS": "100", "NO_COLOR": "1"},
+        env=environ(),
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         check=False,
     )
     return done.returncode, done.stdout.replace(f"{folder}/", "")
+
+
+def environ() -> dict[str, str]:
+    """A user's environment, with nothing of kubetailor set."""
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("KUBETAILOR", "FLYTE")) and name != "PYTHONPATH"
+    }
+    path = f"{Path(sys.executable).parent}{os.pathsep}{env.get('PATH', '')}"
+    return {**env, "PATH": path, "COLUMNS": "100", "NO_COLOR": "1"}
 
 
 def agrees(expected: str, printed: str) -> bool:

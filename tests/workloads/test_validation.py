@@ -73,6 +73,7 @@ def test_faults_are_told_with_their_path(after: Any, message: str) -> None:
 
 
 def test_what_is_right_passes() -> None:
+    source = {"fieldRef": {"fieldPath": "metadata.name"}}
     validate(
         pod(),
         {
@@ -89,7 +90,7 @@ def test_what_is_right_passes() -> None:
                 "containers": [
                     {
                         "name": "a",
-                        "env": [{"name": "A"}, {"name": "B", "value": None, "valueFrom": {}}],
+                        "env": [{"name": "A"}, {"name": "B", "value": None, "valueFrom": source}],
                         "resources": {
                             "requests": {"cpu": 1, "a.com/x": "2"},
                             "limits": {"cpu": "1000m", "a.com/x": 2},

@@ -77,3 +77,60 @@ def test_an_object_that_does_not_change_is_named(run: Run, write: Write) -> None
     result = run("explain", "-f", "map.yaml")
     assert result.stdout == "ConfigMap settings (map.yaml:1), no chain: no change\n"
     assert json.loads(run("explain", "-f", "map.yaml", "-o", "json").stdout) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "give -f FILE, or TYPE/NAME"),
+        (("-f", "pod.yaml", "-n", "speech"), "--namespace and --context are for TYPE/NAME"),
+        (("-f", "pod.yaml", "--context", "kind"), "--namespace and --context are for TYPE/NAME"),
+        (("pod/train", "-f", "pod.yaml"), "are not for TYPE/NAME"),
+        (("pod/train", "--phase", "admit"), "are not for TYPE/NAME"),
+        (("pod/train", "--set", "retries.retries=3"), "are not for TYPE/NAME"),
+    ],
+)
+def test_files_and_objects_of_a_cluster_have_options_of_their_own(
+    run: Run, arguments: tuple[str, ...], said: str
+) -> None:
+    result = run("explain", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("kubeconfig", "said"),
+    [
+        (None, "set KUBECONFIG as for kubectl"),
+        ("not: [a, kubeconfig]", "set KUBECONFIG as for kubectl"),
+        ("not: [yaml", "set KUBECONFIG as for kubectl"),
+        (
+            """\
+            apiVersion: v1
+            kind: Config
+            current-context: it
+            contexts: [{name: it, context: {cluster: it, user: it}}]
+            clusters: [{name: it, cluster: {server: "http://127.0.0.1:1"}}]
+            users: [{name: it, user: {}}]
+            """,
+            "the API server http://127.0.0.1:1 cannot be asked: ",
+        ),
+    ],
+)
+def test_where_no_cluster_can_be_asked_that_is_said(
+    run: Run, write: Write, monkeypatch: pytest.MonkeyPatch, kubeconfig: str | None, said: str
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", "there.yaml")
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    if kubeconfig is not None:
+        write("there.yaml", kubeconfig)
+    result = run("explain", "pod/train")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+
+
+def test_the_client_of_kubernetes_is_asked_for(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubetailor.plugins.client.cluster.find_spec", lambda _: None)
+    result = run("explain", "pod/train")
+    assert result.exit_code == 2
+    assert "pip install 'kubetailor[kubernetes]'" in result.stderr

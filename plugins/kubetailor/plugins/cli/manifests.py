@@ -21,8 +21,12 @@ _STDIN = "-"
 _SUFFIXES = (".json", ".yaml", ".yml")
 
 
-def filename_options(command: F) -> F:
-    """``-f`` and ``-R``, given to the command as `filename: tuple[str, ...]` and `recursive`."""
+def filename_options(*, required: bool = True) -> Callable[[F], F]:
+    """``-f`` and ``-R``, given to the command as `filename: tuple[str, ...]` and `recursive`.
+
+    Args:
+        required: whether there must be one.
+    """
     recursive = click.option(
         "-R", "--recursive", is_flag=True, help="Read folders and all that is in them."
     )
@@ -30,12 +34,12 @@ def filename_options(command: F) -> F:
         "-f",
         "--filename",
         multiple=True,
-        required=True,
+        required=required,
         metavar="FILE|DIR|-",
         help="Manifests: YAML streams, JSON, or either with a List. Of a folder its *.yaml, *.yml "
         f"and *.json, but no {FILE_NAME}. Repeat it for more.",
     )
-    return filename(recursive(command))
+    return lambda command: filename(recursive(command))
 
 
 def read_manifests(names: Sequence[str], recursive: bool) -> tuple[list[Document], list[str]]:

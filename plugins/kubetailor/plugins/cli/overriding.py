@@ -1,4 +1,7 @@
-"""The options by which a command is given an override."""
+"""The options by which a command is given an override.
+
+Every `pyflyte` imports this module, so nothing heavier than click may be imported here.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-
-from kubetailor.registry import OverrideError
 
 if TYPE_CHECKING:
     from kubetailor.registry import Transformer
@@ -46,6 +47,7 @@ class GivenOverride:
         Raises:
             OverrideError: the file cannot be read, or a word cannot be.
         """
+        from kubetailor.registry.errors import OverrideError
         from kubetailor.registry.override_words import override_of_words
         from kubetailor.registry.overrides import LIMITS, Override
 

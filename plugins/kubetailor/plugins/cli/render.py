@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import click
 
 from kubetailor.plugins.cli.output import print_diff, unified_diff
-from kubetailor.plugins.cli.tailoring import Outcome, over_manifests
+from kubetailor.plugins.cli.tailoring import Asked, Outcome, over_manifests
 from kubetailor.workloads import dump_json, dump_yaml
 from kubetailor.workloads.task_target import as_pod_task
 
@@ -23,7 +23,7 @@ __all__ = ["render"]
     help="Print which objects would change, unless -o asks for more; exit with 1 if any would.",
 )
 @click.pass_context
-def render(ctx: click.Context, outcomes: list[Outcome], output: str | None, check: bool) -> None:
+def render(ctx: click.Context, asked: Asked, output: str | None, check: bool) -> None:
     """Run the chain over manifests.
 
     Prints what comes out: as YAML (the default) a stream; as JSON one object, or a List of several;
@@ -34,6 +34,7 @@ def render(ctx: click.Context, outcomes: list[Outcome], output: str | None, chec
 
     Exits with 1 if --check or `-o diff` finds a change.
     """
+    outcomes = asked.outcomes()
     chosen = output or ("names" if check else "yaml")
     _PRINTERS[chosen](outcomes)
     if (check or output == "diff") and any(outcome.result.changed for outcome in outcomes):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kubetailor.registry.outcome import OverrideOutcome
     from kubetailor.registry.tailor import Tailor
 
-__all__ = ["Outcome", "over_manifests", "tailor_files"]
+__all__ = ["Asked", "Outcome", "over_manifests", "tailor_files"]
 
 
 @dataclass(frozen=True)
@@ -57,20 +57,51 @@ class Outcome:
         return "no chain" if self.chain is None else f"chain {self.chain.name}"
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What a command was asked to run the chain over, and how.
+
+    Attributes:
+        filename: files, folders, or ``-``.
+        recursive: read folders and all that is in them.
+        config: the config, or None.
+        chain: the chain to run, or None.
+        phase: the phase, or None for each object's own.
+        task: what is known of the task.
+        override: the override.
+    """
+
+    filename: tuple[str, ...]
+    recursive: bool
+    config: Path | None
+    chain: str | None
+    phase: Phase | None
+    task: dict[str, str]
+    override: GivenOverride
+
+    def outcomes(self) -> list[Outcome]:
+        """Each object after its chain; see `tailor_files`."""
+        # What a plugin prints must not get into what is applied.
+        with redirect_stdout(sys.stderr):
+            tailor = required_tailor(self.config, self.chain, self.task)
+            return tailor_files(tailor, self.filename, self.recursive, self.phase, self.override)
+
+
 def over_manifests(
-    *formats: str, default: str | None
+    *formats: str, default: str | None, required: bool = True
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """The options of a command that runs the chain over manifests.
 
-    The command is given the outcomes, first, and `output`.
+    The command is given `asked: Asked`, and `output`.
 
     Args:
         formats: what `-o` may be.
         default: what it is if it is not given.
+        required: whether there must be a manifest.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        @filename_options
+        @filename_options(required=required)
         @output_option(*formats, default=default)
         @config_option
         @chain_option
@@ -88,11 +119,8 @@ def over_manifests(
             override: GivenOverride,
             **others: Any,
         ) -> None:
-            # What a plugin prints must not get into what is applied.
-            with redirect_stdout(sys.stderr):
-                tailor = required_tailor(config, chain, task)
-                outcomes = tailor_files(tailor, filename, recursive, phase, override)
-            command(outcomes, **others)
+            asked = Asked(filename, recursive, config, chain, phase, task, override)
+            command(asked=asked, **others)
 
         return run
 

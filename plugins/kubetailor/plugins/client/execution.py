@@ -1,0 +1,162 @@
+"""``kubetailor execution``: what an execution was launched with, and launching it again."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kubetailor.plugins.cli.options import config_option, output_option
+from kubetailor.plugins.cli.output import note, print_diff, print_json, unified_diff, warn
+from kubetailor.plugins.cli.overriding import GivenOverride, override_options
+from kubetailor.registry.overrides import OVERRIDE
+from kubetailor.workloads import dump_yaml
+from kubetailor.workloads.task_template import TASK_TEMPLATE
+
+if TYPE_CHECKING:
+    from kubetailor.plugins.client.executions import Execution
+    from kubetailor.registry.tailor import Tailor
+
+__all__ = ["execution"]
+
+_ID = "PROJECT/DOMAIN/ID"
+
+
+@click.group()
+def execution() -> None:
+    """Show, compare and relaunch executions, with their overrides.
+
+    FlyteAdmin is that of pyflyte: its config file, or FLYTE_PLATFORM_URL.
+    """
+
+
+@execution.command()
+@click.argument("id", metavar=_ID)
+@output_option("yaml", "json", default="yaml")
+@config_option
+def show(id: str, output: str, config: Path | None) -> None:  # noqa: A002 (the argument's name)
+    """Show what an execution was launched with, and what its nodes became.
+
+    The override is what FlyteAdmin keeps with the execution, a launch plan's included. What the
+    nodes became is worked out by the config that is in force now: the stamps of the objects in the
+    cluster name the digest of the chain that cut them.
+    """
+    with redirect_stdout(sys.stderr):
+        found = _described(_read(id), _tailor(config))
+    if output == "json":
+        print_json(found)
+    else:
+        click.echo(dump_yaml([found]), nl=False)
+
+
+@execution.command()
+@click.argument("first", metavar=f"{_ID} {_ID}")
+@click.argument("second", metavar="")
+@config_option
+@click.pass_context
+def diff(ctx: click.Context, first: str, second: str, config: Path | None) -> None:
+    """Compare two executions: what was launched, the override, what the nodes became.
+
+    Exits with 1 if they differ. Both are worked out by the config that is in force now.
+    """
+    with redirect_stdout(sys.stderr):
+        tailor = _tailor(config)
+        read = [_read(text) for text in (first, second)]
+        one, other = (_described(each, tailor) for each in read)
+    for of_one in ("execution", "phase"):
+        del one[of_one], other[of_one]
+    if text := unified_diff(one, other, *(f"execution {each.id}" for each in read)):
+        print_diff(text)
+        ctx.exit(1)
+
+
+@execution.command()
+@click.argument("id", metavar=_ID)
+@override_options
+@config_option
+def relaunch(id: str, override: GivenOverride, config: Path | None) -> None:  # noqa: A002
+    """Launch an execution again, with the same override or with another.
+
+    The inputs, labels, annotations and all else of the request stay. An override that is given
+    takes the place of the execution's own; that of its launch plan is below either.
+    """
+    with redirect_stdout(sys.stderr):
+        tailor = _tailor(config)
+        found = _read(id)
+        annotations = _annotations(found, override, tailor)
+    made = found.relaunch(annotations)
+    click.echo(made.id.name)
+    click.echo(made.url)
+
+
+def _tailor(config: Path | None) -> Tailor:
+    from kubetailor.plugins.client.launching import tailor_in_force
+
+    return tailor_in_force(config)
+
+
+def _read(text: str) -> Execution:
+    from kubetailor.plugins.client.executions import Execution, ExecutionId
+    from kubetailor.plugins.client.remote import remote_of
+
+    id_ = ExecutionId.parse(text)
+    return Execution.read(remote_of(id_.project, id_.domain), id_)
+
+
+def _described(found: Execution, tailor: Tailor) -> dict[str, Any]:
+    """An execution as data; what there is to say of it goes to stderr."""
+    from kubetailor.plugins.client.editable import document
+    from kubetailor.plugins.client.preview import preview
+
+    shown = preview(
+        found.registered(),
+        tailor,
+        labels=found.labels or None,
+        annotations=found.annotations or None,
+        inputs=found.plain_inputs(),
+    )
+    for fault in shown.faults:
+        warn(f"{found.id}: by this config it would be refused: {fault}")
+    kind = tailor.config.plugins.kinds[TASK_TEMPLATE.group, TASK_TEMPLATE.name]
+    override = found.override()
+    return {
+        "execution": str(found.id),
+        "phase": found.phase,
+        "launched": str(found.launched),
+        "override": None if override is None else override.document(),
+        **document(shown, lambda node: node.final, kind, tailor.config.catalogue),
+    }
+
+
+def _annotations(found: Execution, given: GivenOverride, tailor: Tailor) -> dict[str, str]:
+    """All annotations of the new request.
+
+    Raises:
+        OverrideError: the cluster would refuse the override.
+    """
+    from kubetailor.plugins.client.launching import prepare
+    from kubetailor.plugins.client.remote import entity_of
+
+    if not given:
+        override = found.override()
+        uses = () if override is None else dict.fromkeys(step.use for step in override.steps)
+        note(f"with the same override: {', '.join(uses)}" if uses else "without an override")
+        return found.annotations
+    registered = found.registered()
+    kept = {key: value for key, value in found.annotations.items() if key != OVERRIDE}
+    ready = prepare(
+        found.remote,
+        entity_of(found.remote, registered),
+        given.read(tailor.config.plugins.transformers),
+        annotations=kept,
+        labels=found.labels or None,
+        inputs=found.plain_inputs(),
+        overwrite_cache=found.spec.overwrite_cache,
+        tailor=tailor,
+        registered=registered,
+    )
+    ready.say()
+    return dict(ready.annotations)
