@@ -18,6 +18,7 @@ from typing_extensions import NotRequired, TypedDict
 from kubetailor.registry import Catalogue
 from kubetailor.registry.accelerators import ACCELERATOR_FORMAT, AcceleratorError
 from kubetailor.workloads import InvalidObjectError
+from kubetailor.workloads.affinity import check_values
 from kubetailor.workloads.duration import duration_text, parse_duration
 from kubetailor.workloads.quantity import quantity_text
 
@@ -137,22 +138,11 @@ class NodeRequirement(TypedDict):
 
 def _fitting(requirement: NodeRequirement) -> NodeRequirement:
     """https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#NodeSelectorRequirement."""
-    operator, values = requirement["operator"], requirement.get("values", [])
-    least, most = _VALUES[operator]
-    if not least <= len(values) <= most:
-        takes = {0: "no values", 1: "one value"}.get(most, "at least one value")
-        raise ValueError(f"the operator {operator} takes {takes}, found {values!r}")
+    try:
+        check_values(requirement["operator"], requirement.get("values"))
+    except InvalidObjectError as error:
+        raise ValueError(str(error)) from None
     return requirement
-
-
-_VALUES = {
-    "In": (1, 1000),
-    "NotIn": (1, 1000),
-    "Exists": (0, 0),
-    "DoesNotExist": (0, 0),
-    "Gt": (1, 1),
-    "Lt": (1, 1),
-}
 
 
 Requirement = Annotated[NodeRequirement, AfterValidator(_fitting)]

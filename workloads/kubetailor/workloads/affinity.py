@@ -5,15 +5,18 @@ https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#node-af
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from kubetailor.workloads.draft import Draft, JsonMap, Path, same
+from kubetailor.workloads.errors import InvalidObjectError
 from kubetailor.workloads.identity import find
 
 __all__ = [
     "TERMS",
     "add_requirement",
+    "check_values",
     "put_terms",
     "remove_requirement",
     "requirements",
@@ -27,6 +30,30 @@ TERMS: Path = (
     "nodeSelectorTerms",
 )
 """Where the terms are, from the pod spec."""
+
+
+_VALUES: Mapping[str, tuple[int, float, str]] = {
+    "In": (1, math.inf, "at least one value"),
+    "NotIn": (1, math.inf, "at least one value"),
+    "Exists": (0, 0, "no values"),
+    "DoesNotExist": (0, 0, "no values"),
+    "Gt": (1, 1, "one value"),
+    "Lt": (1, 1, "one value"),
+}
+"""Operator -> how many values it takes."""
+
+
+def check_values(operator: Any, values: Any, operators: Collection[str] = _VALUES) -> None:
+    """An expression has as many values as its operator takes.
+
+    Raises:
+        InvalidObjectError: it has not, or there is no such operator.
+    """
+    if operator not in operators:
+        raise InvalidObjectError(f"operator {operator!r}: must be one of {', '.join(operators)}")
+    least, most, takes = _VALUES[operator]
+    if not least <= len(values or ()) <= most:
+        raise InvalidObjectError(f"the operator {operator} takes {takes}, found {values or []!r}")
 
 
 def terms_of(draft: Draft, spec: Path) -> list[Any]:

@@ -16,7 +16,13 @@ from kubetailor.workloads.errors import InvalidObjectError
 if TYPE_CHECKING:
     from kubetailor.workloads.kinds import Kind
 
-__all__ = ["check_container_names", "check_pod_spec", "check_texts", "unread_fields"]
+__all__ = [
+    "check_container_names",
+    "check_pod_spec",
+    "check_texts",
+    "is_port_name",
+    "unread_fields",
+]
 
 _CONTAINERS = ("initContainers", "containers")
 
@@ -160,8 +166,13 @@ def _check_action(action: Json, path: Path) -> None:
             continue
         if isinstance(port, str) and "{{" in port:
             continue  # Argo fills it in
-        if not isinstance(port, str) or not _PORT_NAME.fullmatch(port):
+        if not is_port_name(port):
             raise _no_port(port, "must be a number or a port name", (*path, field, "port"))
+
+
+def is_port_name(name: Json) -> bool:
+    """Whether a port can be called so."""
+    return isinstance(name, str) and _PORT_NAME.fullmatch(name) is not None
 
 
 def _check_hooks(hooks: Json, path: Path) -> None:

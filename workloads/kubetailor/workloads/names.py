@@ -91,13 +91,17 @@ def check_object_name(name: str) -> str:
     return name
 
 
+def _is_printable(text: str) -> bool:
+    return text.isascii() and text.isprintable()
+
+
 def check_env_name(name: Any) -> str:
     """The name of an environment variable, or InvalidObjectError.
 
     https://kubernetes.io/docs/tasks/inject-data-application/define-environment-variable-container/
     """
-    if not isinstance(name, str) or not name or "=" in name or not name.isprintable():
+    if not isinstance(name, str) or not name or "=" in name or not _is_printable(name):
         raise InvalidObjectError(
-            f"env name {name!r}: must be printable characters other than '=', and not empty"
+            f"env name {name!r}: must be printable ASCII characters other than '=', and not empty"
         )
     return name
