@@ -22,8 +22,8 @@ from kubetailor.registry import Container, Pod, TaskContext, Workload, hookspecs
 from kubetailor.registry.accelerators import Accelerator, Catalogue
 from kubetailor.registry.describe import description_of, parameters_of, type_text
 from kubetailor.registry.model import ConfigModel, OverrideModel
-from kubetailor.registry.never import DEFAULT_USES, NEVER
-from kubetailor.registry.overrides import LIMITS, MAX_STEPS, OVERRIDE
+from kubetailor.registry.overrides.document import LIMITS, MAX_STEPS, OVERRIDE
+from kubetailor.registry.overrides.never import DEFAULT_USES, NEVER
 from kubetailor.registry.plugins import Plugins
 from kubetailor.registry.selectors import WHEN_FIELDS
 from kubetailor.registry.transformer import Transformer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kubetailor.registry import Override
-from kubetailor.registry.overrides import OVERRIDE
+from kubetailor.registry.overrides.document import OVERRIDE
 
 from .executions import Run
 from .stack.client import Client

@@ -14,7 +14,7 @@ from kubetailor.plugins.execution.marks import EXECUTION_KEYS
 from kubetailor.plugins.flyte.stamp import STAMP
 from kubetailor.plugins.flyte.undo import UNDO
 from kubetailor.plugins.webhook.reload import load_tailor
-from kubetailor.registry.overrides import OVERRIDE
+from kubetailor.registry.overrides.document import OVERRIDE
 
 from .conftest import MakeLauncher, MakeWebhook, RegisterOnce
 from .executions import FOLDER, Launcher, Run, creations, register

@@ -17,7 +17,7 @@ from kubetailor.plugins.client.overrides import Overrides
 from kubetailor.plugins.flyte.stamp import STAMP
 from kubetailor.plugins.webhook.reload import load_tailor
 from kubetailor.registry import Override
-from kubetailor.registry.overrides import OVERRIDE
+from kubetailor.registry.overrides.document import OVERRIDE
 
 from .conftest import MakeLauncher, MakeWebhook, RegisterOnce
 from .executions import FOLDER, Launcher, creations, registered, version_of

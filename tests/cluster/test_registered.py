@@ -12,7 +12,7 @@ from kubetailor.plugins.client.preview import preview
 from kubetailor.plugins.client.registered import Registered, find
 from kubetailor.plugins.execution.compiled import flyte_workflow
 from kubetailor.registry import Override
-from kubetailor.registry.overrides import OVERRIDE
+from kubetailor.registry.overrides.document import OVERRIDE
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads.quantity import same_quantity
 

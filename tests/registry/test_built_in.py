@@ -8,7 +8,7 @@ import pytest
 
 from kubetailor.registry.context import PHASES
 from kubetailor.registry.errors import OverrideError
-from kubetailor.registry.overrides import Override
+from kubetailor.registry.overrides.document import Override
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import Workload
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubetailor.registry import ConfigError, StepError
-from kubetailor.registry.never import DEFAULT_USES
+from kubetailor.registry.overrides.never import DEFAULT_USES
 from kubetailor.registry.testing import ABSENT, TailorBench
 from kubetailor.workloads import deep_copy
 

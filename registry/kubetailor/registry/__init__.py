@@ -14,7 +14,7 @@ from kubetailor.registry.errors import (
 )
 from kubetailor.registry.explain import Change
 from kubetailor.registry.hookspecs import RegisterTransformer, hookimpl
-from kubetailor.registry.overrides import Override
+from kubetailor.registry.overrides.document import Override
 from kubetailor.registry.result import Result, Warned
 from kubetailor.registry.selection import Selection
 from kubetailor.registry.step import Step

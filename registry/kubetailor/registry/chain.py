@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from kubetailor.registry.accelerators import Catalogue
 from kubetailor.registry.context import PHASES, Phase, TaskContext
-from kubetailor.registry.overridden import CompiledOverride, OverriddenRun
+from kubetailor.registry.overrides.compiled import CompiledOverride, OverriddenRun
 from kubetailor.registry.result import Result
 from kubetailor.registry.run import Run
 from kubetailor.registry.step import LAYERS, Layer, Step

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from kubetailor.registry.accelerators import AcceleratorError, Catalogue, FlyteSettings
-from kubetailor.registry.allowing import compile_overridable
 from kubetailor.registry.chain import Chain
 from kubetailor.registry.config import DEFAULT_CHAIN, Config, Selected
 from kubetailor.registry.context import Phase
 from kubetailor.registry.digest import chain_digest
 from kubetailor.registry.errors import ConfigError, PluginError
 from kubetailor.registry.model import ChainModel, ConfigModel, StepModel
-from kubetailor.registry.overridable import Overridable, Rule
-from kubetailor.registry.override_compiler import OverrideCompiler
+from kubetailor.registry.overrides.allowing import compile_overridable
+from kubetailor.registry.overrides.compiler import OverrideCompiler
+from kubetailor.registry.overrides.overridable import Overridable, Rule
 from kubetailor.registry.plugins import Plugins
 from kubetailor.registry.reading import read_model
 from kubetailor.registry.selectors import Selector, compile_selector

@@ -11,7 +11,7 @@ from kubetailor.registry.chain import Chain
 from kubetailor.registry.context import Phase, TaskContext
 from kubetailor.registry.digest import sha256
 from kubetailor.registry.errors import ConfigError, DeferError
-from kubetailor.registry.override_compiler import OverrideCompiler
+from kubetailor.registry.overrides.compiler import OverrideCompiler
 from kubetailor.registry.plugins import Plugins
 from kubetailor.registry.selectors import Seen, Selector
 from kubetailor.workloads import nearest

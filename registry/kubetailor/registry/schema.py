@@ -15,7 +15,7 @@ from kubetailor.registry.accelerators import ACCELERATOR_FORMAT, Accelerator, Ca
 from kubetailor.registry.context import PHASES
 from kubetailor.registry.describe import description_of, parameters_of
 from kubetailor.registry.model import ConfigModel, OverrideModel
-from kubetailor.registry.overrides import MAX_STEPS
+from kubetailor.registry.overrides.document import MAX_STEPS
 from kubetailor.registry.parameters import json_schema
 from kubetailor.registry.plugins import Plugins
 from kubetailor.registry.selectors import MAP_FIELDS, OBJECT_FIELDS, POD_FIELDS, TASK_FIELDS

@@ -14,7 +14,7 @@ from kubetailor.registry.context import Phase, TaskContext, parse_task_fields
 from kubetailor.registry.errors import ConfigError, DeferError
 from kubetailor.registry.load import built_in_config, load_config
 from kubetailor.registry.location import config_path
-from kubetailor.registry.overridden import CompiledOverride
+from kubetailor.registry.overrides.compiled import CompiledOverride
 from kubetailor.registry.result import Result
 from kubetailor.registry.selectors import Seen
 from kubetailor.workloads import (

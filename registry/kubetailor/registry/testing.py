@@ -28,7 +28,7 @@ from kubetailor.registry.context import Phase, TaskContext
 from kubetailor.registry.explain import Change, readable
 from kubetailor.registry.fieldpath import ABSENT, field_at, with_field
 from kubetailor.registry.load import load_config
-from kubetailor.registry.overrides import Override
+from kubetailor.registry.overrides.document import Override
 from kubetailor.registry.parameters import read_parameters
 from kubetailor.registry.result import Result
 from kubetailor.registry.selectors import compile_selector

@@ -14,7 +14,7 @@ from flytekit.remote import FlyteRemote
 from kubetailor.plugins.client.cluster_object import LAST_APPLIED, Explanation, Lineage, explained
 from kubetailor.plugins.client.explain import print_explanation, registered
 from kubetailor.plugins.flyte.stamp import STAMP
-from kubetailor.registry.overrides import OVERRIDE
+from kubetailor.registry.overrides.document import OVERRIDE
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import KubetailorError
 
@@ -341,7 +341,9 @@ def test_it_is_printed(launched: None, folder: Path, capsys: pytest.CaptureFixtu
         f"task        {workflows.fit.name}, version v1",
         "applied     chain default, sha256:old, 5 steps, then labels deferred",
     ]
-    assert lines[6].startswith("config      kubetailor.yaml, chain default, another digest, sha256:")
+    assert lines[6].startswith(
+        "config      kubetailor.yaml, chain default, another digest, sha256:"
+    )
     assert any(line.startswith("Would change of what speech/development/") for line in lines)
     assert "override:" in lines
     assert [line for line in lines if line.endswith("kubetailor.yaml:8:10")]

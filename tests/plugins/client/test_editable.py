@@ -11,7 +11,7 @@ import pytest
 
 from kubetailor.plugins.client.editable import TASK_WORDS, editable
 from kubetailor.plugins.flyte.messages import read_message
-from kubetailor.registry.overrides import Override
+from kubetailor.registry.overrides.document import Override
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import Workload
 from kubetailor.workloads.task_template import TASK_TEMPLATE

@@ -15,7 +15,7 @@ from flytekit.models.common import Annotations
 from flytekit.remote import FlyteRemote
 
 from kubetailor.plugins.client.overrides import Overrides
-from kubetailor.registry.overrides import OVERRIDE
+from kubetailor.registry.overrides.document import OVERRIDE
 
 from ..flyte.flyteadmin import FlyteAdmin
 from . import workflows as _workflows

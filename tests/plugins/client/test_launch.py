@@ -17,7 +17,7 @@ from flytekit.remote import FlyteRemote
 
 from kubetailor.plugins.client.inputs import read_inputs
 from kubetailor.registry import KubetailorError, Override
-from kubetailor.registry.overrides import OVERRIDE
+from kubetailor.registry.overrides.document import OVERRIDE
 
 from ..flyte.flyteadmin import FlyteAdmin
 from . import workflows as _workflows

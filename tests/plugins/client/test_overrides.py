@@ -19,7 +19,7 @@ from flytekit.tools.translator import get_serializable
 from kubetailor.plugins.client.annotations import merged
 from kubetailor.plugins.client.overrides import Overrides
 from kubetailor.registry import Override, OverrideError
-from kubetailor.registry.overrides import OVERRIDE
+from kubetailor.registry.overrides.document import OVERRIDE
 
 from ..flyte.flyteadmin import FlyteAdmin
 from . import workflows as _workflows

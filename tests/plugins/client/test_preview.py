@@ -20,7 +20,7 @@ from kubetailor.plugins.execution.override import JUDGED
 from kubetailor.plugins.webhook.decide import decide
 from kubetailor.plugins.webhook.reviews import dump, parse
 from kubetailor.registry.errors import OverrideError
-from kubetailor.registry.overrides import OVERRIDE, Override
+from kubetailor.registry.overrides.document import OVERRIDE, Override
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import Draft, Workload
 from kubetailor.workloads.task_template import TASK_TEMPLATE

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kubetailor.plugins.client.pyflyte import install
-from kubetailor.registry.overrides import OVERRIDE
+from kubetailor.registry.overrides.document import OVERRIDE
 
 from ..flyte.flyteadmin import FlyteAdmin
 

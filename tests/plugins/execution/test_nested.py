@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kubetailor.plugins.execution.instances import MOST, Instances
 from kubetailor.plugins.execution.tailored import Execution
-from kubetailor.registry.overrides import Override
+from kubetailor.registry.overrides.document import Override
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import InvalidObjectError, deep_copy
 

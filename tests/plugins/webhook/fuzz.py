@@ -34,7 +34,7 @@ from kubetailor.plugins.flyte.stamp import STAMP
 from kubetailor.plugins.webhook.decide import decide
 from kubetailor.plugins.webhook.limits import Limits
 from kubetailor.plugins.webhook.reviews import AdmissionReview, MalformedReviewError, dump, parse
-from kubetailor.registry.overrides import OVERRIDE
+from kubetailor.registry.overrides.document import OVERRIDE
 from kubetailor.registry.tailor import Tailor
 
 REVIEWS: Final = Path(__file__).parent / "reviews"

@@ -15,7 +15,7 @@ from kubetailor.plugins.flyte.tailoring import tailor_template
 from kubetailor.plugins.webhook.decide import decide
 from kubetailor.plugins.webhook.decision import Decision
 from kubetailor.plugins.webhook.reviews import AdmissionReview
-from kubetailor.registry.overrides import LIMITS, OVERRIDE
+from kubetailor.registry.overrides.document import LIMITS, OVERRIDE
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import deep_copy
 

@@ -15,7 +15,7 @@ import click
 
 if TYPE_CHECKING:
     from kubetailor.registry import Transformer
-    from kubetailor.registry.overrides import Override
+    from kubetailor.registry.overrides.document import Override
 
 __all__ = ["OVERRIDE_OPTIONS", "GivenOverride", "override_options"]
 
@@ -48,8 +48,8 @@ class GivenOverride:
             OverrideError: the file cannot be read, or a word cannot be.
         """
         from kubetailor.registry.errors import OverrideError
-        from kubetailor.registry.override_words import override_of_words
-        from kubetailor.registry.overrides import LIMITS, Override
+        from kubetailor.registry.overrides.document import LIMITS, Override
+        from kubetailor.registry.overrides.words import override_of_words
 
         found = Override()
         if self.file is not None:

@@ -27,7 +27,7 @@ from kubetailor.workloads import Document, Kind, KubetailorError, Workload
 from kubetailor.workloads.task_template import TASK_TEMPLATE
 
 if TYPE_CHECKING:
-    from kubetailor.registry.outcome import OverrideOutcome
+    from kubetailor.registry.overrides.outcome import OverrideOutcome
     from kubetailor.registry.tailor import Tailor
 
 __all__ = ["Asked", "Outcome", "over_manifests", "tailor_files"]
@@ -169,7 +169,7 @@ def tailor_files(
 def _outcome(tailor: Tailor, given: GivenOverride) -> OverrideOutcome | None:
     if not given:
         return None
-    from kubetailor.registry.outcome import OverrideOutcome
+    from kubetailor.registry.overrides.outcome import OverrideOutcome
 
     written = given.read(tailor.config.plugins.transformers)
     return OverrideOutcome(tailor.config.overrides.compile(written))

@@ -10,7 +10,7 @@ import click
 from kubetailor.plugins.cli.options import config_option, output_option
 from kubetailor.plugins.cli.output import fail, note, print_json
 from kubetailor.plugins.cli.overriding import GivenOverride, override_options
-from kubetailor.registry.overrides import OVERRIDE
+from kubetailor.registry.overrides.document import OVERRIDE
 from kubetailor.workloads import dump_yaml
 
 __all__ = ["override"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubetailor.plugins.cli.output import note
 from kubetailor.registry import Override, OverrideError
-from kubetailor.registry.overrides import OVERRIDE
+from kubetailor.registry.overrides.document import OVERRIDE
 
 if TYPE_CHECKING:
     from flytekit.remote import FlyteRemote

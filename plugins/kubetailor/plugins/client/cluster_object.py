@@ -12,8 +12,8 @@ from kubetailor.plugins.execution.object_identity import controller_of, known_of
 from kubetailor.plugins.execution.object_marks import find_stamp
 from kubetailor.plugins.execution.override import override_of
 from kubetailor.registry import Chain, Change, DeferError, OverrideError, Result, TaskContext
-from kubetailor.registry.overridden import CompiledOverride
-from kubetailor.registry.overrides import OVERRIDE, Override
+from kubetailor.registry.overrides.compiled import CompiledOverride
+from kubetailor.registry.overrides.document import OVERRIDE, Override
 from kubetailor.registry.step import Step
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import Draft, JsonMap, Kind, KubetailorError, UnknownKindError, Workload

@@ -12,7 +12,7 @@ import click
 from kubetailor.plugins.cli.options import config_option, output_option
 from kubetailor.plugins.cli.output import note, print_diff, print_json, unified_diff, warn
 from kubetailor.plugins.cli.overriding import GivenOverride, override_options
-from kubetailor.registry.overrides import OVERRIDE
+from kubetailor.registry.overrides.document import OVERRIDE
 from kubetailor.workloads import dump_yaml
 from kubetailor.workloads.task_template import TASK_TEMPLATE
 

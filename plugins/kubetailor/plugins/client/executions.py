@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kubetailor.plugins.client.asking import ask, raw
 from kubetailor.plugins.client.registered import Name, Registered, find
 from kubetailor.plugins.execution.identity import plain_inputs
-from kubetailor.registry.overrides import OVERRIDE, Override
+from kubetailor.registry.overrides.document import OVERRIDE, Override
 from kubetailor.workloads import JsonMap, KubetailorError
 
 if TYPE_CHECKING:

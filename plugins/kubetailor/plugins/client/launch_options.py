@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from flytekit.core.options import Options
 from flytekit.models.common import Annotations
 
-from kubetailor.registry.overrides import OVERRIDE
+from kubetailor.registry.overrides.document import OVERRIDE
 
 __all__ = ["LaunchOptions"]
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from kubetailor.plugins.execution.elsewhere import is_dynamic, is_eager
 from kubetailor.plugins.execution.override import launch_alone
 from kubetailor.plugins.execution.tailored import Execution, TailoredNode
-from kubetailor.registry.overridden import CompiledOverride
+from kubetailor.registry.overrides.compiled import CompiledOverride
 from kubetailor.registry.step import Step
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import Draft

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kubetailor.registry.overrides import OVERRIDE, Override
+from kubetailor.registry.overrides.document import OVERRIDE, Override
 
 if TYPE_CHECKING:
     from flytekit import LaunchPlan

@@ -12,9 +12,9 @@ from kubetailor.plugins.execution.compiled import flyte_workflow
 from kubetailor.plugins.execution.override import override_of
 from kubetailor.plugins.execution.tailored import Execution, NodeError
 from kubetailor.registry import OverrideError
-from kubetailor.registry.outcome import OverrideOutcome
-from kubetailor.registry.overridden import CompiledOverride
-from kubetailor.registry.overrides import OVERRIDE, Override
+from kubetailor.registry.overrides.compiled import CompiledOverride
+from kubetailor.registry.overrides.document import OVERRIDE, Override
+from kubetailor.registry.overrides.outcome import OverrideOutcome
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import JsonMap, Kind, KubetailorError
 from kubetailor.workloads.form import check_form

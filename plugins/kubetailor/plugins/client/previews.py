@@ -9,7 +9,7 @@ from kubetailor.plugins.execution.node_overrides import at_node
 from kubetailor.plugins.execution.tailored_node import TailoredNode
 from kubetailor.plugins.flyte.undo import undo
 from kubetailor.registry import Chain, Change, OverrideError
-from kubetailor.registry.overridden import CompiledOverride
+from kubetailor.registry.overrides.compiled import CompiledOverride
 from kubetailor.workloads import JsonMap, Kind
 
 __all__ = ["ExecutionPreview", "NodePreview", "Preview"]

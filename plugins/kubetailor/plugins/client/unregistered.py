@@ -13,8 +13,8 @@ from kubetailor.plugins.flyte.notices import Notices
 from kubetailor.plugins.flyte.tailoring import Outcome
 from kubetailor.registry import DeferError, OverrideError, Result
 from kubetailor.registry.context import known_of_template
-from kubetailor.registry.outcome import OverrideOutcome
-from kubetailor.registry.overridden import CompiledOverride
+from kubetailor.registry.overrides.compiled import CompiledOverride
+from kubetailor.registry.overrides.outcome import OverrideOutcome
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import JsonMap, same
 from kubetailor.workloads.task_template import TASK_TEMPLATE

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from kubetailor.plugins.execution.override import JUDGED, judged
 from kubetailor.plugins.flyte.stamp import STAMP
-from kubetailor.registry.overrides import OVERRIDE
+from kubetailor.registry.overrides.document import OVERRIDE
 from kubetailor.workloads import Draft, InvalidObjectError, JsonMap, read_json
 from kubetailor.workloads.metadata import FLYTE_LABELS, MapName
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubetailor.registry.digest import sha256
-from kubetailor.registry.overridden import CompiledOverride
-from kubetailor.registry.overrides import OVERRIDE
+from kubetailor.registry.overrides.compiled import CompiledOverride
+from kubetailor.registry.overrides.document import OVERRIDE
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import Draft, InvalidObjectError, JsonMap, Path
 

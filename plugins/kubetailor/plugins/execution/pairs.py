@@ -15,7 +15,7 @@ from kubetailor.plugins.flyte.stamp import STAMP, stamp_of
 from kubetailor.plugins.flyte.stamp import stamped as stamped_template
 from kubetailor.plugins.flyte.undo import undo
 from kubetailor.registry import Chain, Result, TaskContext
-from kubetailor.registry.overridden import CompiledOverride
+from kubetailor.registry.overrides.compiled import CompiledOverride
 from kubetailor.registry.step import Step
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import Draft, JsonMap, Kind, Workload, same

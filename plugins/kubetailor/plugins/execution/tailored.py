@@ -25,8 +25,8 @@ from kubetailor.plugins.execution.templates import Templates
 from kubetailor.plugins.execution.watched import Watched
 from kubetailor.registry import DeferError, Result
 from kubetailor.registry.context import known_of_template
-from kubetailor.registry.outcome import OverrideOutcome
-from kubetailor.registry.overridden import CompiledOverride
+from kubetailor.registry.overrides.compiled import CompiledOverride
+from kubetailor.registry.overrides.outcome import OverrideOutcome
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import Draft, InvalidObjectError, JsonMap, Path
 from kubetailor.workloads.task_template import TASK_TEMPLATE

@@ -111,9 +111,10 @@ def _probe(field: str) -> Check:
         if before is None or differs(before, probe, *_PROBES):
             _one_handler(probe, _PROBES, path)
         number = probe.get("successThreshold")
-        if field != "readinessProbe" and number not in (None, 0, 1):
-            if differs(before, probe, "successThreshold"):
-                raise fault(f"successThreshold of a {field} must be 1, found {number}", *path)
+        if number in (None, 0, 1) or field == "readinessProbe":
+            return
+        if differs(before, probe, "successThreshold"):
+            raise fault(f"successThreshold of a {field} must be 1, found {number}", *path)
 
     return check
 
@@ -144,9 +145,10 @@ def _security_context(before: Json, context: Json, path: Path) -> None:
         raise fault(text, *path)
     for field in given(context, _IDS):
         number = context[field]
-        if not (isinstance(number, int | float) and 0 <= number <= _LARGEST_ID):
-            if differs(before, context, field):
-                raise fault(f"{field} {number}: must be from 0 to {_LARGEST_ID}", *path)
+        if isinstance(number, int | float) and 0 <= number <= _LARGEST_ID:
+            continue
+        if differs(before, context, field):
+            raise fault(f"{field} {number}: must be from 0 to {_LARGEST_ID}", *path)
     for field in given(context, ("seccompProfile", "appArmorProfile")):
         profile = as_map(context[field])
         local = profile.get("type") == "Localhost"

@@ -11,7 +11,7 @@ from kubetailor.workloads.errors import InvalidObjectError
 __all__ = ["Check", "Checks", "as_list", "as_map", "differs", "fault", "given", "new"]
 
 Check: TypeAlias = Callable[[Json, Json, Path], None]
-"""Given a value before and after, which are not the same, and its path: raises on the first fault."""
+"""Given a value before and after, which are not one, and its path: raises on the first fault."""
 
 Checks: TypeAlias = Mapping[str, Check]
 """Checks by the key of the value, wherever it is in an object."""

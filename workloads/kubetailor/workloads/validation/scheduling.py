@@ -45,7 +45,7 @@ def _toleration_faults(entry: JsonMap) -> Iterator[str]:
         if key:
             check_key(key)
         if value and operator == "Equal":
-            check_label_value(key, value)
+            check_label_value(str(key), value)
     except InvalidObjectError as error:
         yield str(error)
 

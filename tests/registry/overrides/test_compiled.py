@@ -24,8 +24,8 @@ from kubetailor.registry import (
 )
 from kubetailor.registry import chain as chain_module
 from kubetailor.registry.load import load_config
-from kubetailor.registry.outcome import OverrideOutcome
-from kubetailor.registry.overridden import CompiledOverride, OverriddenRun
+from kubetailor.registry.overrides.compiled import CompiledOverride, OverriddenRun
+from kubetailor.registry.overrides.outcome import OverrideOutcome
 from kubetailor.registry.run import Run
 from kubetailor.registry.selectors import View, compile_selector
 from kubetailor.registry.tailor import Tailor

@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin
 from typing_extensions import is_typeddict
 
 from kubetailor.registry.errors import ConfigError, Mark, OverrideError
-from kubetailor.registry.overrides import LIMITS, Override, OverrideStep
+from kubetailor.registry.overrides.document import LIMITS, Override, OverrideStep
 from kubetailor.registry.selectors import MAP_FIELDS, WHEN_FIELDS
 from kubetailor.registry.source import Source
 from kubetailor.registry.transformer import Transformer, is_union, unwrapped

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubetailor.registry import ConfigError, Override, OverrideError, TaskContext, Workload
-from kubetailor.registry.allowed import Allowed, compared
 from kubetailor.registry.config import Config
 from kubetailor.registry.load import check_config, load_config
-from kubetailor.registry.never import DEFAULT_USES, NEVER
+from kubetailor.registry.overrides.allowed import Allowed, compared
+from kubetailor.registry.overrides.never import DEFAULT_USES, NEVER
 from kubetailor.registry.selectors import View
 from kubetailor.workloads import BUILTIN_KINDS, KindTable, parse_quantity
 

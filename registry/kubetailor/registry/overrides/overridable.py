@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kubetailor.registry.allowed import Allowed, plain, shown
 from kubetailor.registry.errors import Mark
-from kubetailor.registry.never import DEFAULT_USES, NEVER
+from kubetailor.registry.overrides.allowed import Allowed, plain, shown
+from kubetailor.registry.overrides.never import DEFAULT_USES, NEVER
 from kubetailor.registry.selectors import ALWAYS, Seen, SeenPod, Selector, View
 from kubetailor.registry.step import Step
 

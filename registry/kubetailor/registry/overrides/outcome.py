@@ -8,8 +8,8 @@ from typing import Any
 
 from kubetailor.registry.context import FIELDS, UNKNOWN, TaskContext
 from kubetailor.registry.errors import OverrideError
-from kubetailor.registry.overridable import when_text
-from kubetailor.registry.overridden import CompiledOverride, refused
+from kubetailor.registry.overrides.compiled import CompiledOverride, refused
+from kubetailor.registry.overrides.overridable import when_text
 from kubetailor.registry.result import Result
 from kubetailor.registry.step import Step
 from kubetailor.workloads import JsonMap, Kind, Workload, nearest

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kubetailor.registry.context import TaskContext
 from kubetailor.registry.errors import OverrideError
-from kubetailor.registry.overridable import Overridable
+from kubetailor.registry.overrides.overridable import Overridable
 from kubetailor.registry.run import Run
 from kubetailor.registry.selectors import UNKNOWN_AT_ADMIT, View
 from kubetailor.registry.step import Step

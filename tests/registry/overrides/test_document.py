@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from kubetailor.registry import KubetailorError, Override, OverrideError, TaskContext
 from kubetailor.registry.config import Config
 from kubetailor.registry.load import load_config
-from kubetailor.registry.overrides import LIMITS, MAX_STEPS
+from kubetailor.registry.overrides.document import LIMITS, MAX_STEPS
 from kubetailor.registry.schema import override_schema
 from kubetailor.registry.selectors import WHEN_FIELDS, View
 from kubetailor.registry.source import read_core, text

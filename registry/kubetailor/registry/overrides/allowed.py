@@ -10,7 +10,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from kubetailor.registry.never import key_of, keys_of
+from kubetailor.registry.overrides.never import key_of, keys_of
 from kubetailor.workloads import InvalidObjectError, parse_quantity
 from kubetailor.workloads.duration import parse_duration
 from kubetailor.workloads.quantity import same_quantity

@@ -11,9 +11,9 @@ from kubetailor.registry.accelerators import Catalogue
 from kubetailor.registry.digest import chain_digest
 from kubetailor.registry.errors import ConfigError, OverrideError
 from kubetailor.registry.model import OverrideStepModel
-from kubetailor.registry.overridable import Overridable
-from kubetailor.registry.overridden import CompiledOverride, refused
-from kubetailor.registry.overrides import Override, OverrideStep
+from kubetailor.registry.overrides.compiled import CompiledOverride, refused
+from kubetailor.registry.overrides.document import Override, OverrideStep
+from kubetailor.registry.overrides.overridable import Overridable
 from kubetailor.registry.plugins import Plugins
 from kubetailor.registry.reading import MarkOf, read_model
 from kubetailor.registry.step import Step

@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 from kubetailor.registry import KubetailorError, Override, OverrideError, Pod, transformer
 from kubetailor.registry.config import Config
 from kubetailor.registry.load import load_config
-from kubetailor.registry.override_words import override_of_words
+from kubetailor.registry.overrides.words import override_of_words
 from kubetailor.registry.source import read_core
 from kubetailor.registry.transformer import Options, Transformer
 

@@ -6,10 +6,10 @@ import re
 from typing import Any, NamedTuple
 
 from kubetailor.registry.accelerators import Catalogue
-from kubetailor.registry.allowed import Allowed, compared, plain, shown
 from kubetailor.registry.errors import ConfigError
 from kubetailor.registry.model import AllowModel, OverridableModel
-from kubetailor.registry.overridable import Rule
+from kubetailor.registry.overrides.allowed import Allowed, compared, plain, shown
+from kubetailor.registry.overrides.overridable import Rule
 from kubetailor.registry.parameters import ParameterError, read_value
 from kubetailor.registry.source import text
 from kubetailor.registry.steps import StepCompiler
