@@ -38,7 +38,7 @@ def execution() -> None:
 @output_option("yaml", "json", default="yaml")
 @config_option
 def show(id: str, output: str, config: Path | None) -> None:  # noqa: A002 (the argument's name)
-    """Show what an execution was launched with, and what its nodes became.
+    """Show an execution: its override, and what its nodes became.
 
     The override is what FlyteAdmin keeps with the execution, a launch plan's included. What the
     nodes became is worked out by the config that is in force now: the stamps of the objects in the
@@ -58,7 +58,7 @@ def show(id: str, output: str, config: Path | None) -> None:  # noqa: A002 (the 
 @config_option
 @click.pass_context
 def diff(ctx: click.Context, first: str, second: str, config: Path | None) -> None:
-    """Compare two executions: what was launched, the override, what the nodes became.
+    """Compare two executions: their overrides and their nodes.
 
     Exits with 1 if they differ. Both are worked out by the config that is in force now.
     """
@@ -150,7 +150,7 @@ def _annotations(found: Execution, given: GivenOverride, tailor: Tailor) -> dict
     ready = prepare(
         found.remote,
         entity_of(found.remote, registered),
-        given.read(tailor.config.plugins.transformers),
+        given.read(tailor.config.plugins),
         annotations=kept,
         labels=found.labels or None,
         inputs=found.plain_inputs(),

@@ -67,7 +67,7 @@ def show(
     version: str | None,
     image: tuple[str, ...],
 ) -> None:
-    """Show every task before and after its chain, or every node of what is registered.
+    """Show tasks before and after their chain, or what is registered.
 
     What comes after it is what will be registered. With an override that comes before, and what an
     execution with it would run comes after.

@@ -55,7 +55,8 @@ class Package:
         self.source: str = source
         self._members = members
         self.entities: Entities = Entities()
-        for member in members:
+        # flytekit numbers its files, and tars them in whichever order the folder lists them.
+        for member in sorted(members, key=lambda member: member.info.name):
             if isinstance(member.message, task_pb2.TaskSpec):
                 self.entities.tasks.append(member.message)
             elif member.message is not None:
