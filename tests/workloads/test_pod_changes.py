@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kubetailor.workloads import BUILTIN_KINDS, InvalidObjectError, KindTable, Workload, validate
@@ -48,3 +50,52 @@ def test_what_the_author_wrote_is_not_judged(row: PodChange) -> None:
 def test_the_table_is_of_both() -> None:
     assert len({row.name for row in ROWS}) == len(ROWS)
     assert {row.is_valid for row in ROWS} == {True, False}
+
+
+def job(pod: dict[str, Any]) -> dict[str, Any]:
+    template = {"metadata": pod["metadata"], "spec": pod["spec"]}
+    return {"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": template}}
+
+
+def task(pod: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "t", "k8sPod": {"metadata": pod["metadata"], "podSpec": pod["spec"]}}
+
+
+def in_job(text: str) -> str:
+    return f"spec.template.{text}"
+
+
+def in_task(text: str) -> str:
+    return "k8sPod." + text.replace("spec.", "podSpec.", 1).replace("spec:", "podSpec:", 1)
+
+
+@pytest.mark.parametrize(("wrap", "place"), [(job, in_job), (task, in_task)])
+def test_a_template_is_judged_as_the_pod(wrap: Any, place: Any) -> None:
+    for row in ROWS:
+        if not row.refused:
+            validate(wrap(BARE), wrap(row.after))
+        elif wrap is job or "there is no volume" not in row.refused:
+            with pytest.raises(InvalidObjectError) as caught:
+                validate(wrap(BARE), wrap(row.after))
+            assert str(caught.value).startswith(place(row.refused))
+
+
+def test_a_volume_may_be_from_elsewhere() -> None:
+    """A task's, from the PodTemplate of the cluster; a StatefulSet's, from its claims."""
+    mounted = next(row for row in ROWS if "there is no volume" in row.refused).after
+    validate(task(BARE), task(mounted))
+    claims = {"volumeClaimTemplates": [{"metadata": {"name": "v"}}]}
+    stateful = {"apiVersion": "apps/v1", "kind": "StatefulSet"}
+    template = {"spec": mounted["spec"]}
+    validate({**stateful, "spec": claims}, {**stateful, "spec": {**claims, "template": template}})
+    with pytest.raises(InvalidObjectError, match="there is no volume 'v' to mount; found none"):
+        validate(stateful, {**stateful, "spec": {"template": template}})
+
+
+def test_a_volume_that_is_taken_off_is_missed() -> None:
+    """Where a mount of it stays, though the mount is as it was."""
+    spec = {**BARE["spec"], "volumes": [{"name": "v", "emptyDir": {}}]}
+    (main,) = BARE["spec"]["containers"]
+    spec["containers"] = [{**main, "volumeMounts": [{"name": "v", "mountPath": "/d"}]}]
+    with pytest.raises(InvalidObjectError, match="there is no volume 'v' to mount; found w"):
+        validate({**BARE, "spec": spec}, {**BARE, "spec": {**spec, "volumes": [{"name": "w"}]}})

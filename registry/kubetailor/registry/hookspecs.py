@@ -78,6 +78,7 @@ def register_commands(cli: click.Group) -> None:
 def validate(workload: Workload) -> Iterable[str] | None:
     """Called for each workload that a chain changed: say what is wrong with the result.
 
-    :param workload: the result; it must not be changed.
-    :return: faults, each a sentence; any of them fails the chain.
+    :param workload: the result; to change it is a fault.
+    :return: faults, each a sentence; any of them fails the chain, and all are told, with the
+        plugin and the step after which it was so.
     """

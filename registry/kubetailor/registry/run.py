@@ -15,10 +15,10 @@ from kubetailor.registry.result import Result, Warned
 from kubetailor.registry.selection import Selection
 from kubetailor.registry.selectors import POD_FIELDS, View
 from kubetailor.registry.step import LAYERS, Layer, Step, copied
+from kubetailor.registry.validated import culprit, refusal
 from kubetailor.workloads import (
     CannotChangeError,
     ConflictError,
-    InvalidObjectError,
     JsonMap,
     KubetailorError,
     Note,
@@ -359,18 +359,14 @@ class Run:
                 result.warnings.append(Warned(text, "", field))
         elif not went_on:
             return
-        for plugin, function, names in self.chain.validators:
-            given = {"workload": self.workload}
-            cause: BaseException | None = None
-            try:
-                faults: Iterable[str] = function(**{n: given[n] for n in names}) or ()
-                fault = next(iter([faults] if isinstance(faults, str) else faults), None)
-            except (Exception, SystemExit) as error:
-                fault, cause = f"{type(error).__name__}: {error}", error
-            if fault is not None:
-                refused = InvalidObjectError(f"{fault} (validate of plugin {plugin})")
-                roots = result.roots
-                raise (self._error(roots[-1][0], refused) if roots else refused) from cause
+        for call in self.chain.validators:
+            refused = refusal(call, self.workload)
+            if refused is None:
+                continue
+            if not result.roots:
+                raise refused
+            step = culprit(call, refused, result, self.workload)
+            raise self._error(step, refused) from refused.__cause__
 
     def _culprit(self, error: KubetailorError) -> Step:
         """The first step after which the fault is there."""

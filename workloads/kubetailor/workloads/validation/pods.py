@@ -38,8 +38,8 @@ def volumes_elsewhere(obj: JsonMap) -> list[Json] | None:
 
     None where they are not known.
     """
-    api = str(obj.get("apiVersion", "/?"))
-    if api.rpartition("/")[0] not in _WHOLE:
+    api = obj.get("apiVersion")
+    if not isinstance(api, str) or api.rpartition("/")[0] not in _WHOLE:
         return None
     claims = as_map(obj.get("spec")).get("volumeClaimTemplates")  # a StatefulSet's
     return [as_map(as_map(claim).get("metadata")).get("name") for claim in as_list(claims)]

@@ -133,8 +133,9 @@ def check_gated(before: JsonMap, spec: JsonMap, path: Path) -> None:
     Raises:
         InvalidObjectError: it is.
     """
-    keys = ("nodeName", "schedulingGates")
-    if all(map(spec.get, keys)) and differs(before, spec, *keys):
+    if not (spec.get("schedulingGates") and spec.get("nodeName")):
+        return
+    if differs(before, spec, "nodeName", "schedulingGates"):
         raise fault("a pod with schedulingGates has no nodeName", *path, "schedulingGates")
 
 

@@ -30,7 +30,8 @@ _CHECKS: Final[Checks] = {
 _LEAVES: Final = frozenset(
     {
         *("annotations", "env", "envFrom", "labels", "matchLabels", "nodeAffinity"),
-        *("nodeSelector", "schedulingGates", "tolerations", "volumeMounts"),
+        *("nodeSelector", "ports", "resources", "schedulingGates", "tolerations"),
+        *("securityContext", "volumeMounts"),
     }
 )
 """Keys below which there is nothing more to check."""
