@@ -126,7 +126,7 @@ def transformer_section(transformer: Transformer) -> str:
     if transformer.options.task_templates:
         traits.append(" It is about Flyte's task templates alone, in `serialize` and `launch`.")
     if transformer.options.queue:
-        traits.append(" It chooses a queue: at `admit` it is for roots, and never their children.")
+        traits.append(" It chooses a queue: at `admit` it is for what no other workload made.")
     if transformer.options.accelerator:
         traits.append(
             " It chooses an accelerator, which one that a Flyte node states itself beats."
@@ -461,7 +461,7 @@ def verbs() -> str:
 
 
 HIDDEN = {
-    Pod: {"move", "peek", "serving", "where"},
+    Pod: {"move", "note_write", "peek", "placed", "serving", "where"},
     Container: set[str](),
     Workload: {
         "commit",

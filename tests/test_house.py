@@ -70,6 +70,16 @@ def test_packages_are_imported_from_the_checkout(root: str, tmp_path: Path) -> N
     assert Path(found.strip()) == CHECKOUT / root / "kubetailor" / root / "__init__.py"
 
 
+@pytest.mark.parametrize("root", ROOTS)
+def test_a_package_uses_no_private_module_of_another(root: str) -> None:
+    private = re.compile(rf"(?:from|import) kubetailor\.(?!{root}\b)[\w.]*\._\w+")
+    found = {
+        str(path.relative_to(CHECKOUT)): private.findall(path.read_text(encoding="utf-8"))
+        for path in (CHECKOUT / root).rglob("*.py")
+    }
+    assert not {path: lines for path, lines in found.items() if lines}
+
+
 def test_the_name_transformers_is_left_to_others(tmp_path: Path) -> None:
     code = """
 import importlib.util

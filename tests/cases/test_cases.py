@@ -70,6 +70,7 @@ KEYS = frozenset(
         "object_text",
         "config",
         "override",
+        "overridable",
         "use",
         "with",
         "plugins",
@@ -114,7 +115,8 @@ def test_case(case: Any, tailor: TailorBench, tmp_path: Path) -> None:
         f"strict: {str(case.get('strict', False)).lower()}\n"
         f"plugins: [{', '.join(f'./{name}.py' for name in case.get('plugins', ()))}]\n"
         f"{ACCELERATORS if 'type:' in (case.get('override') or '') else ''}"
-        f"chains:\n  default:\n{textwrap.indent(case.get('config') or '{}', '    ')}"
+        f"chains:\n  default:\n{textwrap.indent(case.get('config') or '{}', '    ')}\n"
+        f"{'overridable: ' + case['overridable'] if 'overridable' in case else ''}"
     )
     obj = case.get("object")
     if "object_text" in case:

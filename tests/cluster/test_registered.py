@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from kubetailor.plugins.client.preview import preview
+from kubetailor.plugins.client.previewing import preview
 from kubetailor.plugins.client.registered import Registered, find
 from kubetailor.plugins.execution.compiled import flyte_workflow
 from kubetailor.registry import Override

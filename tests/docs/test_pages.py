@@ -69,6 +69,9 @@ NOT_RUN = {
     "--override h100.yaml --dry-run",
     "kubetailor launch speech/development/pipeline.speech --inputs inputs.yaml "
     "--override h100.yaml",
+    # They need jq.
+    "kubetailor flyte show pipeline.py -o json | jq '.[].before' > templates.json",
+    "kubetailor explain -f templates.json",
     # It needs a cluster; tests/cluster/test_explain.py runs it.
     "kubetailor explain pod/train-worker-0 -n speech",
     # They need Flyte on a cluster; tests/cluster/test_tutorial.py runs those of the tutorial.

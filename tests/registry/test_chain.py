@@ -569,6 +569,9 @@ def test_an_object_of_no_known_kind_passes_unless_it_holds_containers(tailor: Ta
         match=r"kind Run of acme.io/v1 is not known, and it holds containers.*register_kinds",
     ):
         chain.run(unknown)
+    execution = {**unknown, "apiVersion": "flyte.lyft.com/v1alpha1", "kind": "FlyteWorkflow"}
+    with pytest.raises(UnknownKindError, match="its tasks one by one at `launch`; `kubetailor fly"):
+        chain.run(execution)
     with pytest.raises(InvalidObjectError, match="needs `apiVersion` and `kind`"):
         chain.run({"spec": {}})
 

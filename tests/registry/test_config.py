@@ -358,7 +358,7 @@ UNMATCHED = [
     ("{kind: Pytorch*}", "no kind 'Pytorch*' is known; did you mean"),
     ("{kind: TaskTemplate}", "no kind 'TaskTemplate' is known; did you mean PodTemplate"),
     ("{kind: Crews}", "no kind 'Crews' is known; did you mean Crew?"),
-    ("{api_group: kubeflow}", "no API group 'kubeflow' is known; did you mean kubeflow.org?"),
+    ("{api_group: kubeflow}", "no API group 'kubeflow' is known; did you mean kubeflow.org, trainer.kubeflow.org?"),
     ("{api_group: flyte}", "no API group 'flyte' is known; "),
     ("{role: workers}", "no kind has the role 'workers' (where the objects name their own, say the "
         "`kind` too: AppWrapper, Crew, CronWorkflow, Job of batch.volcano.sh, JobSet, TrainJob, "

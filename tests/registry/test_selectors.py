@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from typing import Any
 
 import pytest
@@ -124,6 +125,17 @@ def test_conditions(when: Any, result: Any) -> None:
 )
 def test_inputs_are_compared_as_text(inputs: Any, when: Any, result: bool) -> None:
     assert holds({"inputs": when}, inputs=inputs) is result
+
+
+def test_globs_look_at_the_beginning_of_a_long_text_which_takes_no_time() -> None:
+    task = TaskContext("launch", inputs={"text": "a" * 1_000_000})
+    view = View(task, Workload(POD, KINDS["", "Pod"]))
+    started = time.process_time()
+    for globs, result in ((["a*", "b*"], True), ([f"*b{i}" for i in range(1000)], False)):
+        selector = compile_selector({"inputs": {"text": globs}})
+        assert [selector.test(view) for _ in range(10)] == [result] * 10
+    assert time.process_time() - started < 2
+    assert compile_selector({"inputs": {"text": "a" * 1_000_000}}).test(view) is True
 
 
 @pytest.mark.parametrize(

@@ -263,7 +263,10 @@ def test_shared_memory_of_another_source_is_left_alone(tailor: TailorBench) -> N
 def test_kueue_does_not_manage_every_kind(tailor: TailorBench) -> None:
     outcome = tailor.transform("kueue", DASK, queue="q")
     outcome.assert_unchanged()
-    assert "a DaskCluster takes no queue label: Kueue does not manage it" in outcome.warnings[0]
+    assert (
+        "a DaskCluster of kubernetes.dask.org takes no queue label: Kueue does"
+        in outcome.warnings[0]
+    )
 
 
 def test_a_patch_of_pods_picks_them_by_when(tailor: TailorBench) -> None:

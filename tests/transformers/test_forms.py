@@ -44,6 +44,10 @@ SPARK: dict[str, Any] = {
             "takes no values",
         ),
         ("env", {"set": {"A": {"valueFrom": {"secretKeyRf": {}}}}}, "secretKeyRf"),
+        *(
+            ("spark_conf", {"set": {name: "x"}}, "the name of a property")
+            for name in ("spark.master=k8s://a", "spark.driver.extraJavaOptions=-ea", "a b", "")
+        ),
     ],
 )
 def test_values_that_kubernetes_would_refuse_are_refused_at_load(
@@ -52,6 +56,32 @@ def test_values_that_kubernetes_would_refuse_are_refused_at_load(
     chain = f"chains: {{default: {{steps: [{{use: {use}, with: {json.dumps(given)}}}]}}}}"
     with pytest.raises(ConfigError, match=fault):
         tailor.chain(chain)
+
+
+@pytest.mark.parametrize(
+    ("use", "given"),
+    [
+        ("patch", "{pod: {priority: %s}}"),
+        ("patch", "{object: {spec: {a: [1, {b: %s}]}}}"),
+        ("gpu", "{type: nvidia-h100-80gb, count: %s}"),
+        ("pod_group", "{count: %s}"),
+        ("security_context", "{pod_fields: {runAsUser: %s}}"),
+        ("task_config", "{set: {slots: %s}}"),
+        ("tolerations", "{add: [{key: a, effect: NoExecute, tolerationSeconds: %s}]}"),
+        (
+            "topology_spread",
+            "{add: [{maxSkew: %s, topologyKey: a, whenUnsatisfiable: DoNotSchedule}]}",
+        ),
+        ("volumes", "{add: [{name: a, configMap: {name: c, defaultMode: %s}}]}"),
+    ],
+)
+def test_an_integer_that_no_json_reader_takes_is_refused_at_load(
+    tailor: TailorBench, use: str, given: str
+) -> None:
+    chain = "chains: {default: {steps: [{use: %s, with: %s}]}}"
+    tailor.chain(chain % (use, given % 8))
+    with pytest.raises(ConfigError, match=f"{use}.*an integer of 67 bits; at most 64 are read"):
+        tailor.chain(chain % (use, given % 10**20))
 
 
 @pytest.mark.parametrize(

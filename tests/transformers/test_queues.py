@@ -267,6 +267,42 @@ def test_the_queue_is_no_label_of_pods_and_no_annotation(
     outcome.assert_changes({"metadata.labels": {QUEUE: "q"}})
 
 
+CRONJOB = obj(
+    "batch/v1", "CronJob", schedule="@daily", jobTemplate={"spec": {"template": TEMPLATE}}
+)
+WORKFLOW = obj(
+    "argoproj.io/v1alpha1", "Workflow", templates=[{"name": "main", "container": {"image": "a"}}]
+)
+VOLCANO_JOB = obj(
+    "batch.volcano.sh/v1alpha1", "Job", tasks=[{"name": "worker", "template": TEMPLATE}]
+)
+DAEMON_SET = obj("apps/v1", "DaemonSet", template=TEMPLATE)
+POD_TEMPLATE = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {}, "template": TEMPLATE}
+
+
+@pytest.mark.parametrize("on", [None, ["object"], ["pods"]], ids=str)
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (CRONJOB, "of a CronJob belongs at spec.jobTemplate.metadata.labels: use `kueue`"),
+        (WORKFLOW, "of a Workflow belongs at spec.podMetadata.labels: use `kueue`"),
+        (VOLCANO_JOB, "a Job of batch.volcano.sh takes no queue label: Kueue does not manage it"),
+        (DAEMON_SET, "a DaemonSet of apps takes no queue label: Kueue does not manage it"),
+        (POD_TEMPLATE, "a PodTemplate takes no queue label: Kueue does not manage it"),
+        (child_of(POD), "a Pod takes no queue label: its owner carries the queue"),
+        (child_of(JOB), "a Job of batch takes no queue label: its owner carries the queue"),
+    ],
+    ids=lambda value: value["kind"] if isinstance(value, dict) else "",
+)
+def test_the_queue_is_no_label_where_it_would_do_nothing(
+    tailor: TailorBench, given: dict[str, Any], message: str, on: list[str] | None
+) -> None:
+    step = json.dumps({"use": "labels", "with": {"set": {QUEUE: "q"}, "on": on}})
+    outcome = tailor.chain(f"chains: {{default: {{steps: [{step}]}}}}").run(given)
+    outcome.assert_unchanged()
+    assert message in outcome.warnings[0]
+
+
 def test_a_bare_pod_may_be_labelled_by_hand(tailor: TailorBench) -> None:
     for on in (None, ["pods"]):
         outcome = tailor.prove("labels", POD, set={QUEUE: "q"}, on=on)
@@ -274,9 +310,11 @@ def test_a_bare_pod_may_be_labelled_by_hand(tailor: TailorBench) -> None:
 
 
 def test_topology_of_a_role_that_is_not_there(tailor: TailorBench) -> None:
-    outcome = tailor.transform("kueue", JOB, queue="q", topology={"worker": {"required": "rack"}})
-    outcome.assert_unchanged()
-    assert "no pod has a role of `topology`, worker; roles present: primary" in outcome.warnings[0]
+    """A quota holds all the same."""
+    outcome = tailor.prove("kueue", JOB, queue="q", topology={"worker": {"required": "rack"}})
+    outcome.assert_changes({"metadata.labels": {QUEUE: "q"}})
+    assert "no pod has a role of `topology`, worker, so it gets the queue" in outcome.warnings[0]
+    assert "roles present: primary" in outcome.warnings[0]
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,7 @@ def test_what_the_spark_operator_does_not_read_is_said(
         assert outcome["spec.driver.schedulerName"] == value
     else:
         outcome.assert_unchanged()
-        assert f"{field} of a driver is not read by the Spark operator" in outcome.warnings[0]
+        assert f"{field} of the driver is not read by the Spark operator" in outcome.warnings[0]
 
 
 @pytest.mark.parametrize("use", ["topology_spread", "scheduling_gates"])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kubetailor.workloads import BUILTIN_KINDS, InvalidObjectError, validate
-from kubetailor.workloads.authored import unread_fields
+from kubetailor.workloads.validation.authored import unread_fields
 
 FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"args": ["--port", 8080]}, "containers[0].args[1]: args: the value must be a string"),

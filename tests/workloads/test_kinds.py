@@ -340,6 +340,42 @@ def without_empty_metadata(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(("kind", "obj"), IN_TABLE, ids=NAMES)
+def test_messages_tell_the_pods_of_an_object_apart(kind: Kind, obj: Any) -> None:
+    workload = workload_of(obj)
+    pods = workload.pods()
+    places = {pod.where() for pod in pods}
+    assert len(places) == len(pods)
+    root = workload.draft.root
+    for pod in pods:  # each is a place in the object, or one that a step would make
+        assert pod.where().partition(".")[0].partition("[")[0] in {*root, "podSpec"}
+        assert pod.serving("x").where("a") == f"{pod.where()}.a"
+
+
+def test_a_step_for_one_role_is_not_told_of_what_another_role_got() -> None:
+    app = {
+        "apiVersion": "sparkoperator.k8s.io/v1beta2",
+        "kind": "SparkApplication",
+        "metadata": {"name": "s"},
+        "spec": {"driver": {}, "executor": {"nodeSelector": {"zone": "a"}, "image": "a"}},
+    }
+    workload = workload_of(app)
+    driver, executor = workload.pods()
+    workload.writer = ("steps", "first", 0)
+    driver.select_node("zone", "a")
+    driver.primary.set_image("a")
+    workload.writer = ("steps", "second", 0)
+    executor.select_node("zone", "b")
+    executor.primary.set_image("b")
+    assert workload.notes == []
+    driver.select_node("zone", "b")
+    driver.primary.set_image("b")
+    assert [note.field for note in workload.notes] == [
+        "spec.driver.nodeSelector.zone",
+        "spec.driver.containers[0].image",
+    ]
+
+
+@pytest.mark.parametrize(("kind", "obj"), IN_TABLE, ids=NAMES)
 def test_the_queue_label_goes_where_kueue_reads_it(kind: Kind, obj: Any) -> None:
     workload = workload_of(obj)
     place = QUEUES.get((kind.group, kind.name), "")
@@ -617,11 +653,14 @@ def test_each_role_keeps_the_volumes_of_the_other() -> None:
     [
         (
             lambda p: p.set_field("runtimeClassName", "nvidia"),
-            "runtimeClassName of a driver is not read",
+            "runtimeClassName of the driver is not read",
         ),
         (lambda p: p.set_resources(limits={"memory": "1Gi"}), "cores and memory are Spark's own"),
         (lambda p: p.set_resources(limits={"a.com/x": 1, "b.com/y": 1}), "one GPU resource"),
-        (lambda p: p.primary.set_field("imagePullPolicy", "Always"), "imagePullPolicy of a driver"),
+        (
+            lambda p: p.primary.set_field("imagePullPolicy", "Always"),
+            "imagePullPolicy of the driver",
+        ),
     ],
 )
 def test_what_the_operator_does_not_read_is_refused(verb: Any, message: str) -> None:

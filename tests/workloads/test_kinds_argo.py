@@ -134,6 +134,13 @@ def test_what_makes_a_pod_has_a_role_and_what_calls_has_none() -> None:
     assert after[2]["nodeSelector"] == {"k": "v"}
 
 
+def test_a_template_that_has_no_container_says_so_and_where() -> None:
+    pod = workload_of(workflow(step(), {"name": "manifest", "resource": {}})).pods()[1]
+    with pytest.raises(CannotChangeError, match="the manifest has no container of its own") as it:
+        _ = pod.primary
+    assert it.value.field == "spec.templates[1].containers"
+
+
 # --------------------------------------------------------------------------------- from above
 
 

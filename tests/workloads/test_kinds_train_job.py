@@ -149,9 +149,9 @@ def test_the_jobs_that_are_known() -> None:
 @pytest.mark.parametrize(
     ("change", "role", "message"),
     [
-        (lambda p: p.set_field("priorityClassName", "x"), "node", "priorityClassName of a node"),
-        (lambda p: p.primary.set_field("imagePullPolicy", "x"), "node", "imagePullPolicy of a n"),
-        (lambda p: p.set_env("A", "1"), "launcher", "env of a launcher is not read"),
+        (lambda p: p.set_field("priorityClassName", "x"), "node", "priorityClassName of the node"),
+        (lambda p: p.primary.set_field("imagePullPolicy", "x"), "node", "imagePullPolicy of the n"),
+        (lambda p: p.set_env("A", "1"), "launcher", "env of the launcher is not read"),
         (
             lambda p: p.edit("containers", empty=list).append({"name": "x"}),
             "node",

@@ -86,7 +86,7 @@ def test_what_is_ignored_within_is_refused() -> None:
         workload.commit()
     workload = workload_of(wrapped(spark()))
     workload.pods("driver")[0].set_field("runtimeClassName", "x")
-    with pytest.raises(CannotChangeError, match="runtimeClassName of a driver"):
+    with pytest.raises(CannotChangeError, match="runtimeClassName of the driver"):
         workload.commit()
 
 
@@ -216,5 +216,5 @@ def test_each_component_is_a_pod() -> None:
         workload.pods("worker")[0].label("l", "v")
     workload = workload_of(obj)
     workload.pods()[0].set_field("minReplicas", 3)
-    with pytest.raises(CannotChangeError, match="minReplicas of a predictor is not read by KServe"):
+    with pytest.raises(CannotChangeError, match="minReplicas of the predictor is not read by KS"):
         workload.commit()

@@ -320,3 +320,13 @@ def test_a_token_that_is_not_wanted_is_not_mounted() -> None:
         "initContainers": [{"name": "i"}],
         "automountServiceAccountToken": False,
     }
+
+
+def test_a_volume_that_is_there_twice_goes_at_once() -> None:
+    mounts = [{"name": "v", "mountPath": "/a"}]
+    pod = pod_of(
+        volumes=[{"name": "v", "emptyDir": {}}, {"name": "v", "emptyDir": {}}],
+        containers=[{"name": "main", "image": "a:1", "volumeMounts": mounts}],
+    )
+    pod.remove_volume("v")
+    assert spec_of(pod) == {"containers": [{"name": "main", "image": "a:1"}]}

@@ -246,6 +246,15 @@ def test_the_nearest_names_come_first() -> None:
     assert nearest("x", []) == "known: none"
 
 
+def test_a_name_that_is_part_of_others_means_these_the_shortest_first() -> None:
+    names = ["nvidia-h100-80gb-aks", "nvidia-h100-80gb", "nvidia-v100"]
+    assert nearest("nvidia-h100", names).startswith(
+        "did you mean nvidia-h100-80gb, nvidia-h100-80gb-aks? ("
+    )
+    assert nearest("H100", names) == nearest("nvidia-h100", names)
+    assert nearest("v10", names).startswith("known: "), "three letters are in too much"
+
+
 def test_of_many_names_only_the_closest_or_the_first_are_said() -> None:
     names = [f"accelerator-{number}" for number in range(100, 150)]
     assert nearest("acelerator-100", names, listing="it") == (

@@ -76,7 +76,8 @@ class TaskContext:
         node: the id of the node; in a subworkflow the path of ids, such as ``n1.n0``.
         execution: the id of the execution.
         attempt: the attempt, from 0.
-        inputs: the inputs, by name: the workflow's, and over them what is bound to the task itself.
+        inputs: the inputs, by name: the workflow's, and over them what is bound to the task itself;
+            a `dict`, a dataclass or a model is a map again.
         namespace: the Kubernetes namespace.
     """
 

@@ -27,7 +27,7 @@ from kubetailor.workloads import (
     check_json,
     validate,
 )
-from kubetailor.workloads.authored import unread_fields
+from kubetailor.workloads.validation.authored import unread_fields
 
 if TYPE_CHECKING:
     from kubetailor.registry.chain import Chain

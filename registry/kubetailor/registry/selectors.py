@@ -300,6 +300,10 @@ _READERS: Mapping[str, Callable[[View], Any]] = {
 }
 
 
+_LOOKED_AT = 4096
+"""As many characters of a text are looked at by globs: an input may have a million."""
+
+
 def _matcher(value: Any, path: tuple[str | int, ...]) -> Callable[[Any], bool]:
     """A test for a glob, a list of globs, or null, which matches what is absent."""
     patterns = value if isinstance(value, list) else [value]
@@ -326,7 +330,7 @@ def _matcher(value: Any, path: tuple[str | int, ...]) -> Callable[[Any], bool]:
             return None in plain
         if not isinstance(found, str):
             found = str(found).lower() if isinstance(found, bool) else str(found)
-        return found in plain or (glob is not None and glob.match(found) is not None)
+        return found in plain or (glob is not None and glob.match(found[:_LOOKED_AT]) is not None)
 
     return matches
 

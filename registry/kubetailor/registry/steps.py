@@ -8,6 +8,7 @@ from typing import Any
 
 from kubetailor.registry.accelerators import Catalogue
 from kubetailor.registry.errors import ConfigError
+from kubetailor.registry.hookspecs import PROJECT
 from kubetailor.registry.model import OverrideStepModel, StepModel
 from kubetailor.registry.parameters import ParameterError, read_parameters
 from kubetailor.registry.plugins import Plugins
@@ -18,8 +19,10 @@ from kubetailor.registry.selectors import (
     SelectorError,
     compile_selector,
 )
+from kubetailor.registry.source import text
 from kubetailor.registry.step import Layer, Step
 from kubetailor.registry.transformer import Transformer
+from kubetailor.workloads import InvalidObjectError, check_json
 
 __all__ = ["StepCompiler"]
 
@@ -66,6 +69,11 @@ class StepCompiler:
             arguments = read_parameters(transformer, model.with_, self.catalogue)
         except ParameterError as error:
             raise self.error(str(error), (*path, "with", *error.path)) from None
+        if transformer.plugin == PROJECT:  # what a team's leaves on an object is checked then
+            try:
+                check_json(None, text(arguments))
+            except InvalidObjectError as error:
+                raise self.error(f"{transformer.name}: {error}", (*path, "with")) from None
         when = self.selector(model.when, (*path, "when"))
         if layer == "enforce" and (late := when.fields & UNKNOWN_AT_ADMIT):
             raise self.error(

@@ -148,10 +148,15 @@ class Tailor:
         kinds = self.config.plugins.kinds
         kind = kinds.of(obj)
         if kind is None and holds_containers(obj):
+            named = f"the kind {obj.get('kind')} of {obj.get('apiVersion')}"
+            if obj.get("kind") == "FlyteWorkflow":
+                raise UnknownKindError(
+                    f"{named} is no workload: the webhook tailors its tasks one by one at "
+                    "`launch`; `kubetailor flyte show` says what becomes of each"
+                )
             raise UnknownKindError(
-                f"the kind {obj.get('kind')} of {obj.get('apiVersion')} is not known, and it holds "
-                "containers: add a row with the hook `register_kinds` (see the docs, "
-                "'How to add a kind')"
+                f"{named} is not known, and it holds containers: add a row with the hook "
+                "`register_kinds` (see the docs, 'How to add a kind')"
             )
         return kind
 

@@ -15,8 +15,15 @@ def test_a_sound_config(run: Run, write: Write, folder: Path) -> None:
     first, second, last = result.stdout.splitlines()
     assert first == "chain default: 1 step (1 in steps)"
     assert second == "chain small: 0 steps"
-    assert last.startswith(f"{folder}/kubetailor.yaml: 2 chains, ")
+    assert last.startswith(f"{folder}/kubetailor.yaml: 2 chains, 0 plugins, ")
     assert last.endswith(": no error")
+
+
+def test_the_plugins_of_others_are_counted(run: Run, write: Write, distribution: Install) -> None:
+    distribution("acme-shared", "acme_shared", "")
+    write("team.py", "")
+    write("kubetailor.yaml", "{plugins: [./team.py], chains: {}}")
+    assert ": 0 chains, 2 plugins, " in run("check").stdout
 
 
 def test_advice_is_no_error(run: Run, write: Write, folder: Path) -> None:

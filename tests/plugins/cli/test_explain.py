@@ -85,6 +85,7 @@ def test_an_object_that_does_not_change_is_named(run: Run, write: Write) -> None
         ((), "give -f FILE, or TYPE/NAME"),
         (("-f", "pod.yaml", "-n", "speech"), "--namespace and --context are for TYPE/NAME"),
         (("-f", "pod.yaml", "--context", "kind"), "--namespace and --context are for TYPE/NAME"),
+        (("pod.yaml",), "pod.yaml is a file: `explain -f`"),
         (("pod/train", "-f", "pod.yaml"), "are not for TYPE/NAME"),
         (("pod/train", "--phase", "admit"), "are not for TYPE/NAME"),
         (("pod/train", "--set", "retries.retries=3"), "are not for TYPE/NAME"),

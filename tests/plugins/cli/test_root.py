@@ -66,6 +66,12 @@ def test_every_command_has_help(run: Run) -> None:
         assert command.get_short_help_str(), path
 
 
+def test_the_help_says_what_each_value_is() -> None:
+    for path, command in commands(cli, click.Context(cli)):
+        helped = CliRunner().invoke(command, ["--help"], prog_name="it")
+        assert not re.search(r"\bTEXT\b", helped.stdout), path
+
+
 def test_our_summaries_are_not_cut(run: Run) -> None:
     found = dict(commands(cli, click.Context(cli)))
     groups = {path: group for path, group in found.items() if isinstance(group, click.Group)}

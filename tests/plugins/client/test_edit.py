@@ -120,6 +120,42 @@ def test_no_yaml_is_a_fault_like_another(run: Run, edit: Edit) -> None:
     assert "not YAML" in done.stderr
 
 
+@pytest.mark.parametrize("word", ["labels", "annotations", "env", "node_selector"])
+def test_a_string_is_what_was_written(run: Run, edit: Edit, word: str) -> None:
+    odd = ("no", "on", "0755", "1e3", "1.10", "0x1f", "1_000", "2020-01-01", "12.30", "true")
+    said = ", ".join(f"a{i}: {text}" for i, text in enumerate(odd))
+    edit(f"text.replace('{word}: {{}}', '{word}: {{{said}}}')")
+    (step,) = steps(run("override", "edit", NIGHTLY))
+    assert step["with"] == {"set": {f"a{i}": text for i, text in enumerate(odd)}}
+
+
+def test_a_toleration_s_value_is_what_was_written(run: Run, edit: Edit) -> None:
+    edit("text.replace('tolerations: []', 'tolerations: [{key: 0755, value: no}]')")
+    (step,) = steps(run("override", "edit", NIGHTLY))
+    assert step["with"] == {"add": [{"key": "0755", "value": "no"}]}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("text.replace('retries: 2', 'retries: no')", "valid integer"),
+        ("text.replace('retries: 2', 'retries: 2.5')", "valid integer"),
+        ("text + 'other: 1'", "`other` cannot be changed"),
+        ("'# nothing'", "the file is empty"),
+        ("'[a]'", "expected a map `nodes`"),
+        ("'nodes: [a]'", "expected a map `nodes`"),
+        ("text + '\\n---\\n' + text", "another document"),
+    ],
+)
+def test_what_cannot_be_read_as_it_was_meant_is_said(
+    run: Run, edit: Edit, change: str, said: str
+) -> None:
+    edit(change)
+    done = run("override", "edit", NIGHTLY)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert said in done.stderr
+
+
 def test_what_the_chain_enforces_is_said(
     run: Run, edit: Edit, configure: Callable[[str], Path]
 ) -> None:

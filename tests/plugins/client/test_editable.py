@@ -41,7 +41,7 @@ def templates(zoo: ModuleType) -> dict[str, Any]:
 
 @pytest.fixture
 def say(templates: dict[str, Any], tailor: Tailor) -> Say:
-    return lambda name: editable(templates[name], TASK_TEMPLATE, tailor.config.catalogue)
+    return lambda name: editable(templates[name], tailor.config.catalogue)
 
 
 def test_every_task_of_the_zoo_can_be_said(templates: dict[str, Any], say: Say) -> None:
@@ -87,7 +87,7 @@ def test_a_gpu_that_was_chosen_has_its_name(
     override = tailor.config.overrides.compile(Override().step("gpu", type=name, count=count))
     chain = tailor.config.no_chain.overridden(override)
     after = chain.run(templates["train"], TASK_TEMPLATE, tailor.task("launch")).after
-    said = editable(after, TASK_TEMPLATE, tailor.config.catalogue)["pods"]["primary"]["gpu"]
+    said = editable(after, tailor.config.catalogue)["pods"]["primary"]["gpu"]
     assert said["count"] == count
     assert name in (said["type"], *said.get("one_of", ()))
     again = tailor.config.overrides.compile(Override().step("gpu", type=said["type"] or name))

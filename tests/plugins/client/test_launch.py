@@ -14,6 +14,8 @@ from click.testing import Result
 from flytekit import LaunchPlan, task
 from flytekit.models.common import Annotations
 from flytekit.remote import FlyteRemote
+from flytekit.types.directory import FlyteDirectory
+from flytekit.types.file import FlyteFile
 
 from kubetailor.plugins.client.inputs import read_inputs
 from kubetailor.registry import KubetailorError, Override
@@ -126,6 +128,57 @@ def test_a_fault_is_said_and_nothing_is_launched(
     assert said in done.stderr
 
 
+RULES = """
+phases: [launch]
+chains: {}
+overridable:
+  - {use: gpu, when: {project: speech, domain: production}}
+  - {use: gpu, when: {project: speech, task: "*.fit"}, allow: {type: {in: [nvidia-h100-80gb]}}}
+  - {use: labels, allow: {set: {pattern: "[a-z]+"}}}
+  - {use: retries, allow: {retries: {max: 3}}}
+"""
+
+
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize(
+    ("word", "rule", "said"),
+    [
+        ("gpu.type=nvidia-h100-80gb", None, ""),
+        ("gpu.type=nvidia-l4", 6, "type: nvidia-l4; allowed: nvidia-h100-80gb"),
+        ("retries.retries=4", 8, "retries: 4; allowed: at most 3"),
+        ("labels.set.a=B", 7, "set: a: B; allowed: what matches [a-z]+"),
+        ("env.set.A=b", 4, "env may not be overridden; allowed: gpu, labels, retries"),
+    ],
+)
+def test_what_a_rule_refuses_is_refused_before_the_launch(
+    run: Run,
+    admin: FlyteAdmin,
+    configure: Callable[[str], Path],
+    word: str,
+    rule: int | None,
+    said: str,
+) -> None:
+    path = configure(RULES)
+    done = run("launch", TRAIN, "--inputs", "x.yaml", "--set", word, "--on", "task=*.fit")
+    if rule is None:
+        assert (done.exit_code, len(admin.executions)) == (0, 1), done.output
+        return
+    assert (done.exit_code, admin.executions) == (2, [])
+    assert said in done.stderr
+    assert f"({path}:{rule}:" in done.stderr
+
+
+@pytest.mark.usefixtures("registered")
+def test_where_no_rule_is_about_a_task_it_is_named(
+    run: Run, admin: FlyteAdmin, configure: Callable[[str], Path]
+) -> None:
+    configure(RULES.replace('"*.fit"', '"*.other"'))
+    done = run("launch", TRAIN, "--inputs", "x.yaml", *H100)
+    assert (done.exit_code, admin.executions) == (2, [])
+    for part in ("node n1", 'only where {"project": "speech", "domain": "production"}', "*.other"):
+        assert part in done.stderr, done.stderr
+
+
 @pytest.mark.usefixtures("registered")
 def test_what_flyteadmin_refuses_is_a_fault_of_its_own(run: Run, admin: FlyteAdmin) -> None:
     admin.refusal = "missing required input x"
@@ -236,7 +289,54 @@ def test_annotate_refuses_what_the_config_does(run: Run, configure: Callable[[st
     assert f"image may not be overridden; allowed: gpu ({path}:1:" in done.stderr
 
 
+def test_annotate_says_where_it_may_be(run: Run, configure: Callable[[str], Path]) -> None:
+    entry = "{use: gpu, when: {domain: development}, allow: {type: null}}"
+    configure(f"{{chains: {{}}, overridable: [{entry}, {{use: gpu, when: {{project: a}}}}]}}")
+    done = run("override", "annotate", *H100)
+    assert done.exit_code == 0, done.output
+    assert 'gpu: only where {"domain": "development"} or {"project": "a"}\n' in done.stderr
+    assert '{"domain"' not in run("override", "annotate", *H100, "--set", "gpu.count=2").stderr
+    configure(f"{{chains: {{}}, overridable: [{entry}, {{use: gpu}}]}}")
+    assert "only where" not in run("override", "annotate", *H100).stderr
+
+
 def test_annotate_without_an_override(run: Run) -> None:
     done = run("override", "annotate")
     assert done.exit_code == 2
     assert "--override FILE or --set" in done.stderr
+
+
+def _reads(file: Any, directory: Any) -> None:
+    pass
+
+
+_reads.__annotations__.update(file=FlyteFile, directory=FlyteDirectory)
+reads: Any = task(_reads, container_image="i:1")
+
+
+def test_files_that_are_there_are_not_copied(
+    run: Run, remote: FlyteRemote, admin: FlyteAdmin, configure: Callable[[str], Path], folder: Path
+) -> None:
+    configure("{phases: [launch], chains: {}}")
+    remote.register_task(reads, version="v1")
+    (folder / "files.yaml").write_text("{file: s3://b/f, directory: s3://b/d}")
+    done = run("launch", f"speech/development/{reads.name}", "--inputs", "files.yaml")
+    assert done.exit_code == 0, done.output
+    sent = admin.executions[0].inputs.literals
+    assert sent["file"].scalar.blob.uri == "s3://b/f"
+    assert sent["directory"].scalar.blob.uri == "s3://b/d"
+
+
+def test_a_file_that_is_not_there_is_said(
+    run: Run, remote: FlyteRemote, admin: FlyteAdmin, configure: Callable[[str], Path], folder: Path
+) -> None:
+    configure("{phases: [launch], chains: {}}")
+    remote.register_task(reads, version="v1")
+    (folder / "files.yaml").write_text("{file: /nowhere/f, directory: /nowhere/d}")
+    done = run("launch", f"speech/development/{reads.name}", "--inputs", "files.yaml")
+    assert done.exit_code == 2
+    assert (
+        "input 'file', FlyteFile: parameter should be a valid file path, /nowhere/f" in done.output
+    )
+    assert "input 'directory', FlyteDirectory: parameter should be a valid " in done.output
+    assert admin.executions == []

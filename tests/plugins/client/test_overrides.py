@@ -5,21 +5,26 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from flytekit import LaunchPlan, reference_launch_plan, reference_workflow, workflow
+from flytekit import LaunchPlan, reference_launch_plan, reference_workflow, task, workflow
 from flytekit.configuration import ImageConfig, SerializationSettings
 from flytekit.core.options import Options
 from flytekit.models.common import Annotations, Labels
 from flytekit.remote import FlyteRemote
 from flytekit.tools.translator import get_serializable
+from google.protobuf.json_format import MessageToDict
 
 from kubetailor.plugins.client.annotations import merged
 from kubetailor.plugins.client.overrides import Overrides
-from kubetailor.registry import Override, OverrideError
+from kubetailor.plugins.execution.literals import plain_inputs
+from kubetailor.registry import Override, OverrideError, TaskContext, Workload
 from kubetailor.registry.overrides.document import OVERRIDE
+from kubetailor.registry.selectors import View, compile_selector
+from kubetailor.workloads import BUILTIN_KINDS
 
 from ..flyte.flyteadmin import FlyteAdmin
 from . import workflows as _workflows
@@ -191,6 +196,49 @@ def test_inputs_that_are_not_known_refuse_nothing(
     large.options(remote, entity, inputs={"x": 1000})
     with pytest.raises(OverrideError, match="it matches no task"):
         large.options(remote, entity, inputs={"x": 2})
+
+
+@dataclass
+class Model:
+    name: str
+    lr: float = 0.1
+
+
+@task(container_image="i:1", retries=2)
+def tune(model: Model, sizes: dict[str, int], names: list[str]) -> int:
+    return 1
+
+
+@pytest.mark.parametrize(
+    ("inputs", "holds"),
+    [
+        ({"model": {"name": "lar*"}}, True),
+        ({"model": {"name": "large", "lr": "0.1"}, "sizes": {"a": "1"}}, True),
+        ({"model": {"name": "small"}}, False),
+        ({"sizes": {"b": "1"}}, False),
+        ({"sizes": {"b": None}}, True),
+    ],
+)
+def test_a_part_of_an_input_chooses_here_as_in_the_cluster(
+    remote: FlyteRemote, admin: FlyteAdmin, inputs: Any, holds: bool
+) -> None:
+    remote.register_task(tune, version="v1")
+    entity = remote.fetch_task("speech", "development", tune.name, "v1")
+    some = Overrides().step("retries", retries=5).when({"inputs": inputs})
+    given = {
+        "model": Model("large"),
+        "sizes": {"a": 1},
+        "names": ["x"],
+    }
+    if not holds:
+        with pytest.raises(OverrideError, match="it matches no task"):
+            some.options(remote, entity, inputs=given)
+        return
+    remote.execute(entity, given, options=some.options(remote, entity, inputs=given))
+    sent_ = MessageToDict(admin.executions[-1].inputs)
+    seen = TaskContext("launch", inputs=plain_inputs(sent_["literals"]))
+    view = View(seen, Workload({"kind": "Pod"}, BUILTIN_KINDS[0]))
+    assert compile_selector({"inputs": inputs}).test(view) is True
 
 
 def test_a_flyteadmin_that_cannot_say_stops_nothing(

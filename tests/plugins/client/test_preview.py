@@ -14,7 +14,8 @@ from flytekit import LaunchPlan, workflow
 from flytekit.models.common import Annotations, Labels
 from flytekit.remote import FlyteRemote
 
-from kubetailor.plugins.client.preview import NodePreview, Preview, preview
+from kubetailor.plugins.client.preview import NodePreview, Preview
+from kubetailor.plugins.client.previewing import preview
 from kubetailor.plugins.client.registered import Registered, find
 from kubetailor.plugins.execution.override import JUDGED
 from kubetailor.plugins.webhook.decide import decide

@@ -8,6 +8,7 @@ import logging
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -172,6 +173,28 @@ def test_a_fault_is_said_before_anything_is_registered(
     assert (admin.tasks, admin.uploads, admin.executions) == ({}, {}, [])
 
 
+@pytest.mark.parametrize("more", [(), ("--overwrite-cache",), ("--set", "cache.version=2")])
+@pytest.mark.parametrize("entity", ["train", "fit"])
+def test_a_cached_task_that_would_not_run_again_is_said(
+    pyflyte: Pyflyte, folder: Path, entity: str, more: tuple[str, ...]
+) -> None:
+    cached = FLOW.replace("@task(", "@task(cache=True, cache_version='1', ")
+    (folder / "flow.py").write_text(cached)
+    done = pyflyte("--remote", *WHERE, *H100, *more, "flow.py", entity, "--x", "1")
+    assert done.exit_code == 0, done.output
+    assert ("its task is cached" in done.stderr) is not bool(more), done.stderr
+    assert ("--overwrite-cache" in done.stderr) is not bool(more)
+
+
+def test_no_plugin_slot_of_flytekits_is_taken(pyflyte: Pyflyte) -> None:
+    from flytekit.configuration.plugin import FlytekitPlugin, get_plugin
+
+    assert pyflyte("--help").exit_code == 0
+    assert get_plugin() in (FlytekitPlugin, FlytekitPlugin())
+    found = entry_points(group="flytekit.configuration.plugin")
+    assert not [each for each in found if each.value.startswith("kubetailor")]
+
+
 @pytest.mark.parametrize(("x", "status"), [("7", 0), ("8", 2)])
 @pytest.mark.parametrize("entity", ["flow.py train", "remote-launchplan nightly"])
 def test_the_inputs_choose(
@@ -184,11 +207,12 @@ def test_the_inputs_choose(
     assert len(admin.executions) == (2 if status == 0 else 1)
 
 
+@pytest.mark.parametrize("entity", ["train", "fit", "nightly"])
 def test_an_override_that_matches_no_task_is_not_launched(
-    pyflyte: Pyflyte, admin: FlyteAdmin
+    pyflyte: Pyflyte, admin: FlyteAdmin, entity: str
 ) -> None:
     options = ("--remote", "--set", "gpu.type=nvidia-h100-80gb", "--on", "task=*.fti")
-    done = pyflyte(*WHERE, *options, "flow.py", "train", "--x", "1")
+    done = pyflyte(*WHERE, *options, "flow.py", entity, "--x", "1")
     assert done.exit_code == 2
     assert "flow.fit" in done.output
     assert "Traceback" not in done.output

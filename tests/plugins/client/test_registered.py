@@ -6,7 +6,8 @@ import pytest
 from flytekit import LaunchPlan
 from flytekit.remote import FlyteRemote
 
-from kubetailor.plugins.client.registered import Name, Registered, find, registered_of
+from kubetailor.plugins.client.names import Name
+from kubetailor.plugins.client.registered import Registered, find, registered_of
 from kubetailor.workloads import KubetailorError
 
 from ..flyte.flyteadmin import FlyteAdmin

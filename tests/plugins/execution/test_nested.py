@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubetailor.plugins.execution.instances import MOST, Instances
-from kubetailor.plugins.execution.tailored import Execution
+from kubetailor.plugins.execution.tailored_execution import TailoredExecution
 from kubetailor.registry.overrides.document import Override
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import InvalidObjectError, deep_copy
@@ -118,19 +118,19 @@ def test_a_node_is_known_by_the_path_of_its_ids(
     value = node if node.startswith("[") else f"'{node}'"
     tailor = tailor_of(f"{LABELS}, when: {{node: {value}}}}}")
     before = deep_copy(NESTED)
-    after = Execution(NESTED, tailor).tailored()
+    after = TailoredExecution(NESTED, tailor).tailored()
     assert labelled(after) == expected
     assert labels_at(after).keys() == labels_at(NESTED).keys()
     assert before == NESTED
     # Uses that come out the same stay one graph.
     assert len(after["subWorkflows"]) == graphs
-    again = Execution(after, tailor).tailored()
+    again = TailoredExecution(after, tailor).tailored()
     assert again == after
 
 
 def test_what_is_compiled_into_a_node_is_changed_in_its_own_copy(tailor_of: TailorOf) -> None:
     tailor = tailor_of("{use: retries, with: {retries: 4}, when: {node: n1.n0.n0}}")
-    after = Execution(NESTED, tailor).tailored()
+    after = TailoredExecution(NESTED, tailor).tailored()
     outer = after["subWorkflows"][after["spec"]["nodes"]["n1"]["workflow"]["subWorkflowRef"]]
     inner = after["subWorkflows"][outer["nodes"]["n0"]["workflow"]["subWorkflowRef"]]
     assert inner["nodes"]["n0"]["retry"] == {"minAttempts": 5}
@@ -144,7 +144,7 @@ def test_a_map_in_a_subworkflow_and_a_failure_node_have_nested_ids(tailor_of: Ta
         {**graph(n0=uses("sub")), "onFailure": {"id": "fn0", **uses("sub")}},
         sub=graph(n3={"kind": "array", "array": {"SubNodeSpec": {"id": "x", **runs()}}}),
     )
-    found = Execution(obj, tailor_of(f"{LABELS}, when: {{node: fn0.n3}}}}"))
+    found = TailoredExecution(obj, tailor_of(f"{LABELS}, when: {{node: fn0.n3}}}}"))
     after = found.tailored()
     assert {node.id for node in found.nodes()} == {"n0.n3", "fn0.n3"}
     key = after["spec"]["onFailure"]["workflow"]["subWorkflowRef"]
@@ -155,7 +155,7 @@ def test_a_map_in_a_subworkflow_and_a_failure_node_have_nested_ids(tailor_of: Ta
 
 def test_messages_say_the_nested_id(tailor_of: TailorOf) -> None:
     step = "{use: shared_memory, with: {container: nobody}, when: {node: n1.n0.n1}}"
-    found = Execution(NESTED, tailor_of(step))
+    found = TailoredExecution(NESTED, tailor_of(step))
     found.tailored()
     (warning,) = found.warnings
     assert warning.startswith("task t at node n1.n0.n1: step 'shared_memory': ")
@@ -177,7 +177,7 @@ def test_uses_are_counted_and_not_listed_where_no_step_tells_them_apart(
 ) -> None:
     obj = doubling(200)
     start = time.process_time()
-    execution = Execution(obj, tailor_of(f"{LABELS}, when: {{task: t}}}}"))
+    execution = TailoredExecution(obj, tailor_of(f"{LABELS}, when: {{task: t}}}}"))
     after = execution.tailored()
     assert time.process_time() - start < 1
     assert execution.instances.count("g200") == 2**200
@@ -190,27 +190,27 @@ def test_more_than_can_be_told_apart_are_refused(tailor_of: TailorOf) -> None:
     tailor = tailor_of(f"{LABELS}, when: {{node: n0}}}}")
     start = time.process_time()
     with pytest.raises(InvalidObjectError, match=rf"more than {MOST} nodes.*asks for `node`"):
-        Execution(doubling(60), tailor).tailored()
+        TailoredExecution(doubling(60), tailor).tailored()
     assert time.process_time() - start < 1
 
 
 def test_as_many_as_can_be_are_told_apart(tailor_of: TailorOf) -> None:
     obj = doubling(8)
     chosen = "n0" + ".n1" * 8 + ".n0"
-    after = Execution(obj, tailor_of(f"{LABELS}, when: {{node: {chosen}}}}}")).tailored()
+    after = TailoredExecution(obj, tailor_of(f"{LABELS}, when: {{node: {chosen}}}}}")).tailored()
     assert labelled(after) == {chosen}
     assert len(after["subWorkflows"]) == 1 + 2 * 8  # all but the first, which is used once
 
 
 def test_a_subworkflow_that_runs_itself_does_not(tailor_of: TailorOf) -> None:
     obj = execution(graph(n0=uses("a")), a=graph(n0=uses("b"), n1=runs()), b=graph(n0=uses("a")))
-    after = Execution(obj, tailor_of(f"{LABELS}, when: {{node: n0.n1}}}}")).tailored()
+    after = TailoredExecution(obj, tailor_of(f"{LABELS}, when: {{node: n0.n1}}}}")).tailored()
     assert after["tasks"][after["subWorkflows"]["a"]["nodes"]["n1"]["task"]]["metadata"] != {}
 
 
 def test_what_no_node_uses_is_tailored_all_the_same(tailor_of: TailorOf) -> None:
     obj = execution(graph(), unused=graph(n0=uses("below")), below=graph(n0=runs()), other=graph())
-    found = Execution(obj, tailor_of(f"{LABELS}, when: {{node: 'n0.*'}}}}"))
+    found = TailoredExecution(obj, tailor_of(f"{LABELS}, when: {{node: 'n0.*'}}}}"))
     after = found.tailored()
     assert after["tasks"]["t"]["metadata"]["metadata"]["labels"] == {"here": "yes"}
 
@@ -220,7 +220,7 @@ def test_what_no_node_uses_is_tailored_all_the_same(tailor_of: TailorOf) -> None
 )
 def test_subworkflows_of_any_form_get_an_answer(junk: Any, tailor_of: TailorOf) -> None:
     obj = {**execution(graph(n0=uses("a"), n1=runs())), "subWorkflows": junk}
-    found = Execution(obj, tailor_of(f"{LABELS}, when: {{node: n1}}}}"))
+    found = TailoredExecution(obj, tailor_of(f"{LABELS}, when: {{node: n1}}}}"))
     after = found.tailored()
     assert after["subWorkflows"] == junk
     assert Instances(obj).count("") == 1
@@ -255,7 +255,7 @@ def test_every_use_of_every_node_is_as_its_id_says(obj: Obj, patterns: list[str]
     override = tailor.config.overrides.compile(
         Override().step("labels", set={"here": "yes"}).on(node=patterns)
     )
-    found = Execution(obj, tailor)
+    found = TailoredExecution(obj, tailor)
     after = found.tailored(override)
     ids = set(labels_at(obj))
     matching = {id_ for id_ in ids if any(fnmatch.fnmatchcase(id_, each) for each in patterns)}
@@ -263,7 +263,7 @@ def test_every_use_of_every_node_is_as_its_id_says(obj: Obj, patterns: list[str]
     assert ids <= {node.id for node in found.nodes()}
     assert obj == before
     # Nothing is there that no node runs, and a second pass finds nothing to do.
-    assert Execution(after, tailor).tailored(override) == after
+    assert TailoredExecution(after, tailor).tailored(override) == after
     outcome = found.outcome
     assert outcome is not None
     unused = {node.id for node in found.nodes()} - ids

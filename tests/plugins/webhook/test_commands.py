@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from kubetailor.plugins.cli.root import cli
 from kubetailor.plugins.webhook.certificates import renewed
 from kubetailor.plugins.webhook.limits import TIME_LIMIT
+from kubetailor.workloads import BUILTIN_KINDS
 
 from .process import Server, now, serving, write
 
@@ -85,6 +86,31 @@ def sent(found: dict[str, dict[str, Any]]) -> set[tuple[str, str]]:
     """The (API group, resource) that the API server sends for what Flyte made."""
     rules = found["MutatingWebhookConfiguration"]["webhooks"][0]["rules"]
     return {(group, name) for r in rules for group in r["apiGroups"] for name in r["resources"]}
+
+
+RESOURCES = {
+    "": "pods",
+    "apps": "daemonsets deployments replicasets statefulsets",
+    "argoproj.io": "cronworkflows workflows workflowtemplates",
+    "batch": "cronjobs jobs",
+    "batch.volcano.sh": "jobs",
+    "jobset.x-k8s.io": "jobsets",
+    "kubeflow.org": "jaxjobs mpijobs paddlejobs pytorchjobs tfjobs xgboostjobs",
+    "kubernetes.dask.org": "daskclusters daskjobs daskworkergroups",
+    "leaderworkerset.x-k8s.io": "leaderworkersets",
+    "ray.io": "rayclusters rayjobs rayservices",
+    "serving.kserve.io": "inferenceservices",
+    "sparkoperator.k8s.io": "scheduledsparkapplications sparkapplications",
+    "trainer.kubeflow.org": "trainjobs",
+    "workload.codeflare.dev": "appwrappers",
+}
+"""`spec.names.plural` of each definition; what no pod is made of, a PodTemplate, is not sent."""
+
+
+def test_every_kind_of_the_table_is_sent(tmp_path: Path) -> None:
+    found = sent(manifests(tmp_path))
+    assert found == {(group, name) for group, names in RESOURCES.items() for name in names.split()}
+    assert len(found) == len(BUILTIN_KINDS) - len(("PodTemplate", "TaskTemplate"))
 
 
 def test_executions_are_sent_only_where_the_phase_launch_is_installed(tmp_path: Path) -> None:

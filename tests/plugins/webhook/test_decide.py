@@ -468,6 +468,35 @@ def test_enforce_denies_a_stamped_child_and_changes_nothing(decide_with: DecideW
     assert decide_with(review, chain).outcome == "unchanged"
 
 
+def test_enforce_knows_its_work_as_the_api_server_keeps_it(decide_with: DecideWith) -> None:
+    step = """{use: env, with: {set: {
+      NONE: "",
+      POD: {valueFrom: {fieldRef: {fieldPath: metadata.name}}},
+      CPU: {valueFrom: {resourceFieldRef: {resource: limits.cpu}}}}}}"""
+    secret = "{name: v, secret: {secretName: s}}"
+    patch = f"{{use: patch, with: {{pod: {{hostNetwork: false, volumes: [{secret}]}}}}}}"
+    chain = f"{{enforce: [{step}, {patch}]}}"
+    review = with_stamp(review_of("pod-n5-0-worker-0"), digest="sha256:0")
+    spec = object_of(review)["spec"]
+    spec["containers"][0]["env"] += [
+        {"name": "NONE"},
+        {
+            "name": "POD",
+            "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}},
+        },
+        {
+            "name": "CPU",
+            "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu", "divisor": "0"}},
+        },
+    ]
+    volume = {"name": "v", "secret": {"secretName": "s", "defaultMode": 420}}
+    spec["volumes"] = [*(spec.get("volumes") or []), volume]
+    decision = decide_with(review, chain)
+    assert (decision.outcome, decision.reason) == ("unchanged", "")
+    spec["hostNetwork"] = True
+    assert decide_with(review, chain).outcome == "denied"
+
+
 def test_what_belongs_on_the_root_is_not_asked_of_a_child(decide_with: DecideWith) -> None:
     chain = f"""
     enforce:

@@ -14,10 +14,12 @@ from kubetailor.plugins.flyte.stamp import STAMP
 from kubetailor.plugins.flyte.tailoring import tailor_template
 from kubetailor.plugins.webhook.decide import decide
 from kubetailor.plugins.webhook.decision import Decision
-from kubetailor.plugins.webhook.reviews import AdmissionReview
+from kubetailor.plugins.webhook.logs import log_decision
+from kubetailor.plugins.webhook.reviews import AdmissionReview, dump
 from kubetailor.registry.overrides.document import LIMITS, OVERRIDE
 from kubetailor.registry.tailor import Tailor
-from kubetailor.workloads import deep_copy
+from kubetailor.workloads import Kind, Workload, deep_copy
+from kubetailor.workloads.primary import PRIMARY_ANNOTATIONS
 
 from .conftest import (
     again,
@@ -30,6 +32,7 @@ from .conftest import (
 )
 from .test_node_overrides import CATALOGUE, run_at
 
+JOBS = ["pytorchjob-n5-0", "mpijob-n6-0", "tfjob-n7-0", "rayjob-n8-0", "daskjob-n9-0"]
 TailorOf = Callable[[str], Tailor]
 Step = dict[str, Any]
 
@@ -103,6 +106,33 @@ def labels(template: dict[str, Any]) -> dict[str, str]:
 def stamp_on(obj: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(obj["metadata"]["annotations"][STAMP])
     return found
+
+
+# which container -------------------------------------------------------------------------------
+
+ENFORCED = """
+chains:
+  default:
+    enforce: [{use: resources, with: {limits: {cpu: 1}, requests: {cpu: 1}}}]
+"""
+
+
+@pytest.mark.parametrize("key", PRIMARY_ANNOTATIONS)
+def test_nobody_who_launches_says_which_container_enforce_is_about(
+    tailor_of: TailorOf, key: str
+) -> None:
+    tailor = tailor_of(ENFORCED)
+    much = {"limits": {"cpu": "64"}, "requests": {"cpu": "64"}, "container": "main"}
+    steps: list[Step] = [
+        {"use": "annotations", "with": {"set": {key: "sidecar"}}, "when": {"phase": "admit"}},
+        {"use": "resources", "with": much, "when": {"phase": "admit"}},
+    ]
+    pod = review_of("pod-n3-0")
+    assert f"the key {key}; never by default" in message(decide(overridden(pod, *steps), tailor))
+    after = patched(pod, decide(overridden(pod, steps[1]), tailor))
+    assert after["spec"]["containers"][0]["resources"]["limits"]["cpu"] == "1"
+    given = annotated(review_of("flyteworkflow"), **{key: "sidecar"})
+    assert f"metadata.annotations['{key}']" in message(decide(given, tailor))
 
 
 # at launch -------------------------------------------------------------------------------------
@@ -198,6 +228,31 @@ def test_a_second_pass_changes_and_refuses_nothing(review: AdmissionReview, tail
     assert (second.outcome, patch_of(second)) == ("unchanged", [])
 
 
+@pytest.mark.parametrize("name", ["pod-n0-0", "pod-n1-0-n2-0", "pod-n12-0-n0-0", *JOBS])
+def test_the_stamp_names_registration_chain_and_override(name: str, tailor: Tailor) -> None:
+    review = overridden(review_of(name), LABELS)
+    after = patched(review, decide(review, tailor))
+    said = stamp_on(after)
+    env = next(
+        {each["name"]: each.get("value") for each in container["env"]}
+        for pod in Workload(after, kind_of(tailor, after)).pods()
+        for container in pod.peek("containers")
+        if container.get("env")
+    )
+    assert said["task"] == env["FLYTE_INTERNAL_TASK_NAME"]
+    assert said["version"] == env["FLYTE_INTERNAL_TASK_VERSION"]
+    assert said["digest"] == tailor.config.chain("default").digest
+    assert said["override"] == tailor.config.overrides.read(text_of(LABELS)).digest
+    # The same again, in any process, is the same byte for byte.
+    assert dump(patched(review, decide(review, tailor))) == dump(after)
+
+
+def kind_of(tailor: Tailor, obj: dict[str, Any]) -> Kind:
+    found = tailor.config.plugins.kinds.of(obj)
+    assert found is not None
+    return found
+
+
 def test_the_stamp_names_it(review: AdmissionReview, tailor: Tailor) -> None:
     review = overridden(review, LABELS)
     digest = tailor.config.overrides.read(text_of(LABELS)).digest
@@ -205,6 +260,25 @@ def test_the_stamp_names_it(review: AdmissionReview, tailor: Tailor) -> None:
     said = stamp_on(template["metadata"])
     assert (said["override"], said["deferred"]) == (digest, [])
     assert said["digest"] == tailor.config.chain("default").digest
+
+
+@pytest.mark.parametrize("name", ["flyteworkflow", "pod-big-0", "pytorchjob-n5-0"])
+def test_log_and_audit_name_it(name: str, tailor: Tailor, capfdbinary: Any) -> None:
+    plain = decide(review_of(name), tailor)
+    assert (plain.override, "override" in answer_of(plain)["auditAnnotations"]) == ("", False)
+    asked = overridden(review_of(name), LABELS)
+    decision = decide(asked, tailor)
+    digest = tailor.config.overrides.read(text_of(LABELS)).digest
+    assert decision.override == answer_of(decision)["auditAnnotations"]["override"] == digest
+    log_decision(asked["request"], decision, 0.0)
+    assert json.loads(capfdbinary.readouterr().out)["override"] == digest
+
+
+def test_a_denial_names_it_too(review: AdmissionReview, tailor: Tailor) -> None:
+    asked = overridden(review, STEPS_DO_IT)
+    assert (
+        decide(asked, tailor).override == tailor.config.overrides.read(text_of(STEPS_DO_IT)).digest
+    )
 
 
 def test_the_same_comes_out_whatever_was_registered(
@@ -499,6 +573,32 @@ def test_a_child_without_a_stamp_gets_what_is_for_pods(tailor: Tailor) -> None:
     after = patched(asked, decide(asked, tailor))
     assert after["metadata"]["labels"]["who"] == "override"
     assert "kueue.x-k8s.io/queue-name" not in after["metadata"]["labels"]
+
+
+@pytest.mark.parametrize("name", ["pytorchjob-n5-0", "pod-n5-0-worker-0"])
+@pytest.mark.parametrize(
+    ("when", "allowed"),
+    [
+        ("{kind: PyTorchJob}", True),
+        ("{api_group: kubeflow.org}", True),
+        ("{task_type: pytorch}", True),
+        ("{kind: Pod}", False),
+    ],
+)
+def test_a_rule_sees_a_child_as_what_its_task_makes(
+    name: str, when: str, allowed: bool, tailor_of: TailorOf
+) -> None:
+    """A job that nothing changes has no stamp: its pods must not be refused what it was allowed."""
+    rules = f"overridable: [{{use: labels, when: {when}}}]"
+    decision = decide(overridden(review_of(name), LABELS), tailor_of("chains: {}\n" + rules))
+    assert decision.response["allowed"] is allowed
+
+
+@pytest.mark.parametrize("name", ["rayjob-n8-0", "raycluster-n8-0", "pod-n8-0-head"])
+def test_so_does_one_about_the_root_of_its_parent(name: str, tailor_of: TailorOf) -> None:
+    rules = "overridable: [{use: labels, when: {kind: RayJob}}]"
+    decision = decide(overridden(review_of(name), LABELS), tailor_of("chains: {}\n" + rules))
+    assert decision.outcome == "patched"
 
 
 @pytest.mark.parametrize("steps", [(LABELS,), ({"use": "image", "with": {"image": "mine:1"}},)])

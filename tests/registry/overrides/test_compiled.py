@@ -355,9 +355,9 @@ def outcome(tailor: Tailor, override: Override, *tasks: dict[str, Any]) -> Overr
 
 
 TASKS = [
-    {"task": "speech.prepare", "node": "n0"},
-    {"task": "speech.train", "node": "n1"},
-    {"task": "speech.train", "node": "n2.n0"},
+    {"task": "speech.prepare", "node": "n0", "inputs": {"epochs": 3}},
+    {"task": "speech.train", "node": "n1", "inputs": {"epochs": 3, "big": True}},
+    {"task": "speech.train", "node": "n2.n0", "inputs": {"epochs": 3}},
 ]
 
 
@@ -390,7 +390,21 @@ def test_one_that_matches_no_task_says_what_there_is(load: Load) -> None:
             "kinds: Pod; nodes: n0, n1, n2.n0; `optional",
         ),
         (with_labels(x="1").on(kind="Job"), 'when {"kind": "Job"}; kinds: Pod; '),
-        (with_labels(x="1").on(labels={"a": "b"}), 'when {"labels": {"a": "b"}}; `optional'),
+        (with_labels(x="1").on(labels={"a": "b"}), "; labels.a: defaults; `optional"),
+        (
+            with_labels(x="1").on(labels={"aa": "b"}),
+            "; did you mean a? (labels: a, b, c, d); `optional",
+        ),
+        (with_labels(x="1").when({"labels": {"a": None}}), '{"a": null}}; `optional'),
+        (with_labels(x="1").on(annotations={"note": "*"}), "; annotations: none; `optional"),
+        (
+            with_labels(x="1").on(inputs={"epocs": "3"}),
+            "did you mean epochs? (inputs: big, epochs)",
+        ),
+        (with_labels(x="1").on(inputs={"epochs": ["4"]}), "; inputs.epochs: 3; `optional"),
+        (with_labels(x="1").on(inputs={"big": "false"}), "; inputs.big: true; `optional"),
+        (with_labels(x="1").when({"inputs": {"epochs": {"a": "3"}}}), '"3"}}}; `optional'),
+        (with_labels(x="1").on(requests="nvidia.com/gpu"), "; resources: none; `optional"),
         (
             with_labels(x="1").when({"not": {"task": "*"}}),
             'when {"not": {"task": "*"}}; `optional: true` allows it',
@@ -411,6 +425,24 @@ def test_one_that_changes_nothing_is_told_apart(load: Load) -> None:
         "step 1 of the override: step 'mine': it changes nothing: what it sets is there already, "
         "on every task that it is for; `optional: true` allows it"
     )
+
+
+def test_why_a_step_did_nothing_that_some_objects_have_no_use_for(load: Load) -> None:
+    for override, message in (
+        (
+            Override().step("gpu", type="nvidia-h100-80gb"),
+            "step 'gpu': it changes nothing: what it sets is there already, or no pod asks for an "
+            "accelerator, on every task that it is for; `optional: true` allows it",
+        ),
+        (
+            Override().step("retries", retries=3),
+            "step 'retries': it matches no task: retries is about Flyte's task templates alone, "
+            "of which there is none here; `optional: true` allows it",
+        ),
+    ):
+        with pytest.raises(OverrideError) as caught:
+            outcome(load(), override, *TASKS).check()
+        assert str(caught.value) == f"step 1 of the override: {message}"
 
 
 def test_all_idle_steps_are_said_and_one_that_waits_is_not_idle(load: Load) -> None:

@@ -3,6 +3,7 @@
 # ruff: noqa: E501 (tables are read line by line)
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from kubetailor.registry.config import Config
 from kubetailor.registry.load import check_config, load_config
 from kubetailor.registry.overrides.allowed import Allowed, compared
 from kubetailor.registry.overrides.never import DEFAULT_USES, NEVER
+from kubetailor.registry.overrides.node_fields import NODE_FIELDS
 from kubetailor.registry.selectors import View
 from kubetailor.workloads import BUILTIN_KINDS, KindTable, parse_quantity
+from kubetailor.workloads.primary import PRIMARY_ANNOTATIONS
 
 POD: Any = {
     "apiVersion": "v1",
@@ -98,6 +101,24 @@ NOT_BY_DEFAULT = [
     ("{use: spark_conf, with: {set: {spark.driver.extraJavaOptions: x}}}", "*JavaOptions"),
     ("{use: task_config, with: {set: {runtimeEnvYaml: x}}}", "the field runtimeEnvYaml; never"),
     ("{use: task_config, with: {set: {sparkConf: {a: b}}}}", "the field sparkConf"),
+    ("{use: annotations, with: {set: {primary_container_name: sidecar}}}", "set: the key primary_container_name; never by default"),
+    ("{use: annotations, with: {remove: [primary_container_name]}}", "remove: the key primary_container_name"),
+    ("{use: labels, with: {set: {kai.scheduler/queue: a}}}", "keys of kai.scheduler"),
+    ("{use: labels, with: {set: {priorityClassName: system-node-critical}}}", "keys of priorityclassname"),
+    ("{use: labels, with: {set: {yunikorn.apache.org/queue: a}}}", "keys of yunikorn.apache.org"),
+    ("{use: labels, with: {set: {queue: root.a, applicationId: b}}}", "keys of applicationid"),
+    ("{use: annotations, with: {set: {scheduling.volcano.sh/queue-name: a}}}", "never by default: *.volcano.sh"),
+    ("{use: labels, with: {set: {volcano.sh/queue-name: a}}}", "keys of volcano.sh"),
+    ("{use: env, with: {set: {BASH_ENV: $(id)}}}", "variable BASH_ENV"),
+    ("{use: env, with: {set: {PATH: /tmp}}}", "variable PATH"),
+    ("{use: env, with: {set: {JAVA_TOOL_OPTIONS: a}}}", "*JAVA*_OPTIONS"),
+    ("{use: env, with: {set: {_JAVA_OPTIONS: a}}}", "*JAVA*_OPTIONS"),
+    ("{use: env, with: {set: {SPARK_SUBMIT_OPTS: a}}}", "SPARK_*"),
+    ("{use: spark_conf, with: {set: {spark.hadoop.fs.s3a.endpoint: x}}}", "spark.hadoop.*"),
+    ("{use: spark_conf, with: {set: {spark.python.worker.module: x}}}", "spark.python.*module"),
+    ("{use: spark_conf, with: {set: {spark.files: 's3://a/b.py'}}}", "the property spark.files"),
+    ("{use: spark_conf, with: {set: {spark.driver.resource.gpu.discoveryScript: x}}}", "*.discoveryScript"),
+    ("{use: task_config, with: {set: {rayCluster: {headGroupSpec: {rayStartParams: {num-cpus: '1; id'}}}}}}", "set: what a shell reads: rayCluster.headGroupSpec.rayStartParams; never by default"),
     ("{use: priority_class, with: {name: system-node-critical}}", "the class system-node-critical"),
     ("{use: priority_class, with: {name: system-x}, optional: true}", "system-*"),
     ("{use: kai, with: {queue: a, priority_class: system-node-critical}}", "the class system-node-critical"),
@@ -110,7 +131,7 @@ BY_DEFAULT = [
     "{use: gpu, with: {type: nvidia-h100-80gb, count: 64}}",
     "{use: labels, with: {set: {team: a, example.com/x: b, mykubernetes.io/x: c}, remove: [y]}}",
     "{use: annotations, with: {set: {cluster.autoscaler/x: b}}}",
-    "{use: env, with: {set: {A: 1, MY_LD_: 2, pythonpath: 3}}}",
+    "{use: env, with: {set: {A: 1, MY_LD_: 2, pythonpath: 3, MY_PATH: 4}}}",
     "{use: env, with: {set: {A: {valueFrom: {fieldRef: {fieldPath: metadata.name}}}}}}",
     "{use: tolerations, with: {add: [{key: a, operator: Exists}], remove: [{key: b}]}}",
     "{use: kueue, with: {queue: a}}",
@@ -126,6 +147,7 @@ BY_DEFAULT = [
     "{use: shared_memory}",
     "{use: spark_conf, with: {set: {spark.executor.memory: 4g, spark.sql.x: 1}}}",
     "{use: task_config, with: {set: {slots: 2}, replicas: 4}}",
+    "{use: task_config, with: {set: {rayCluster: {enableAutoscaling: true}}}}",
     "{use: cache, with: {cache: false}}",
     "{use: retries, with: {retries: 3}}",
     "{use: timeout, with: {timeout: 2h}}",
@@ -149,10 +171,64 @@ def test_what_may_be_overridden_by_default(plain: Config, step: str) -> None:
 def test_the_tables_name_what_there_is(plain: Config) -> None:
     transformers = plain.plugins.transformers
     for use, parameter in NEVER:
-        assert use in DEFAULT_USES
         assert parameter in transformers[use].annotations
     never = {"image", "patch", "volumes", "init_containers", "sidecars", "security_context"}
     assert not DEFAULT_USES & {*never, "service_account"}
+
+
+NODE = [
+    ("volumes", "add", [{"name": "a", "hostPath": {"path": "/"}}], "hostPath"),
+    ("volumes", "add", [{"name": "a", "emptyDir": {}}, {"name": "b", "gitRepo": {"repository": "r"}}], "gitRepo"),
+    ("volumes", "add", [{"name": "a", "flexVolume": {"driver": "d"}}], "flexVolume"),
+    ("volumes", "mount", [{"name": "a", "mountPath": "/a", "mountPropagation": "Bidirectional"}], "mountPropagation"),
+    ("sidecars", "add", [{"name": "a", "image": "a", "securityContext": {"privileged": True}}], "privileged"),
+    ("sidecars", "add", [{"name": "a", "image": "a", "ports": [{"containerPort": 1, "hostPort": 1}]}], "hostPort"),
+    ("init_containers", "add", [{"name": "a", "image": "a", "securityContext": {"capabilities": {"add": ["SYS_ADMIN"]}}}], "capabilities"),
+    ("init_containers", "add", [{"name": "a", "image": "a", "securityContext": {"procMount": "Unmasked"}}], "procMount"),
+    ("security_context", "container_fields", {"seccompProfile": {"type": "Unconfined"}}, "seccompProfile"),
+    ("security_context", "container_fields", {"appArmorProfile": {"type": "Unconfined"}}, "appArmorProfile"),
+    ("security_context", "container_fields", {"seLinuxOptions": {"type": "spc_t"}}, "seLinuxOptions"),
+    ("security_context", "pod_fields", {"windowsOptions": {"hostProcess": True}}, "hostProcess"),
+    ("security_context", "pod_fields", {"sysctls": [{"name": "kernel.msgmax", "value": "1"}]}, "sysctls"),
+    ("patch", "pod", {"hostNetwork": True}, "hostNetwork"),
+    ("patch", "pod", {"hostPID": True}, "hostPID"),
+    ("patch", "object", {"spec": {"template": {"spec": {"hostIPC": True}}}}, "hostIPC"),
+]  # fmt: skip
+NODE_SPARED = [
+    ("volumes", "add", [{"name": "a", "persistentVolumeClaim": {"claimName": "c"}}]),
+    ("volumes", "mount", [{"name": "a", "mountPath": "/a", "mountPropagation": "HostToContainer"}]),
+    ("sidecars", "add", [{"name": "a", "image": "a", "env": [{"name": "privileged", "value": "1"}]}]),
+    ("security_context", "container_fields", {"privileged": False, "capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "RuntimeDefault"}}),
+    ("patch", "object", {"metadata": {"labels": {"privileged": "true", "hostPort": "80"}}}),
+    ("patch", "pod", {"hostNetwork": None, "hostPID": False}),
+]  # fmt: skip
+
+
+def test_every_field_that_reaches_the_node_is_tried() -> None:
+    assert {field for *_, field in NODE} == NODE_FIELDS.keys()
+
+
+@pytest.mark.parametrize(("use", "parameter", "value", "field"), NODE, ids=[n[3] for n in NODE])
+def test_what_reaches_the_node_is_not_said_by_naming_the_transformer(
+    load: Any, use: str, parameter: str, value: Any, field: str
+) -> None:
+    step = json.dumps({"use": use, "with": {parameter: value}})
+    for entry in (f"{{use: {use}}}", f"{{use: {use}, allow: {{{parameter}: {{}}}}}}"):
+        said = refused(load(f"- {entry}"), step)
+        assert f"{parameter}: what reaches the node: {field}; never by default" in said
+
+
+@pytest.mark.parametrize(("use", "parameter", "value"), NODE_SPARED)
+def test_what_stays_in_the_pod_may_be(load: Any, use: str, parameter: str, value: Any) -> None:
+    step = json.dumps({"use": use, "with": {parameter: value}})
+    assert refused(load(f"- use: {use}"), step) == ""
+
+
+def test_a_volume_of_the_node_may_be_where_it_is_written_out(load: Any) -> None:
+    config = load("- {use: volumes, allow: {add: {in: [{name: d, hostPath: {path: /data}}]}}}")
+    step = "{use: volumes, with: {add: [{name: d, hostPath: {path: %s}}]}}"
+    assert refused(config, step % "/data") == ""
+    assert "allowed: " in refused(config, step % "/")
 
 
 def test_what_is_not_said_stays_as_by_default(load: Any) -> None:
@@ -178,6 +254,8 @@ def test_an_entry_may_lift_it_in_so_many_words_but_not_what_is_ours(load: Any) -
     config = load(
         "- {use: labels, allow: {set: {keys: ['*']}}}\n- {use: env, allow: {set: {keys: [LD_*]}}}\n"
         "- {use: tolerations, allow: {add: {keys: ['*']}}}\n"
+        "- {use: annotations, allow: {set: {keys: ['*']}}}\n"
+        "- {use: task_config, allow: {set: {keys: [rayCluster]}}}\n"
         "- {use: priority_class, allow: {name: {in: [system-a]}}}"
     )
     for step in (
@@ -188,8 +266,16 @@ def test_an_entry_may_lift_it_in_so_many_words_but_not_what_is_ours(load: Any) -
     ):
         assert refused(config, step) == "", step
     assert "kubetailor.dev" in refused(config, "{use: labels, with: {set: {kubetailor.dev/y: a}}}")
+    for name in PRIMARY_ANNOTATIONS:
+        step = f"{{use: annotations, with: {{set: {{{name}: a}}}}}}"
+        assert f"the key {name}; never" in refused(config, step)
     source = "{use: env, with: {set: {LD_A: {valueFrom: {secretKeyRef: {name: a, key: b}}}}}}"
     assert "a value from secretKeyRef" in refused(config, source)
+    command = "{headGroupSpec: {rayStartParams: {num-cpus: '0'}}}"
+    step = f"{{use: task_config, with: {{set: {{rayCluster: {command}}}}}}}"
+    assert "what a shell reads: rayCluster.headGroupSpec.rayStartParams" in refused(config, step)
+    written_out = load(f"- {{use: task_config, allow: {{set: {{in: [{command}]}}}}}}")
+    assert refused(written_out, step) == ""
 
 
 # ------------------------------------------------------------------------------------------ the rules

@@ -17,6 +17,7 @@ from kubetailor.registry import KubetailorError, Override, OverrideError, Pod, t
 from kubetailor.registry.config import Config
 from kubetailor.registry.load import load_config
 from kubetailor.registry.overrides.words import override_of_words
+from kubetailor.registry.plugins import Plugins
 from kubetailor.registry.source import read_core
 from kubetailor.registry.transformer import Options, Transformer
 
@@ -41,7 +42,7 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Config:
 
 
 def said(config: Config, *sets: str, on: tuple[str, ...] = ()) -> Any:
-    override = override_of_words(sets, on, config.plugins.transformers)
+    override = override_of_words(sets, on, config.plugins)
     return read_core([dict(step.data) for step in override.steps])
 
 
@@ -81,7 +82,7 @@ def test_words_say_what_a_document_would(
 
 def test_a_plain_value_stays_text_until_its_type_reads_it(config: Config) -> None:
     words = ["labels.set.v=1.10", "labels.set.on=true", "gpu.type=nvidia-h100-80gb", "gpu.count=4"]
-    override = override_of_words(words, [], config.plugins.transformers)
+    override = override_of_words(words, [], config.plugins)
     steps = config.overrides.compile(override).steps
     assert steps[0].arguments == {"set": {"v": "1.10", "on": "true"}}
     assert steps[1].arguments == {"type": "nvidia-h100-80gb", "count": 4}
@@ -119,7 +120,12 @@ FAULTS: list[tuple[list[str], list[str], str]] = [
     ),
     (["gqu.type=4"], [], "--set gqu.type=4: no transformer 'gqu'; did you mean gpu?"),
     (["=4"], [], "--set =4: no transformer ''"),
-    (["acme.spot.pool=4"], [], "no transformer 'acme.spot'; "),
+    (["acme.spot.pool=4"], [], "no transformer 'acme.spot'; did you mean"),
+    (
+        ["corp.spot.pool=4"],
+        [],
+        "--set corp.spot.pool=4: no transformer 'corp.spot'; no plugin 'corp' is loaded: install it",
+    ),
     (["gpu.tpe=4"], [], "--set gpu.tpe=4: gpu: no parameter 'tpe'; did you mean type?"),
     (["gpu.=4"], [], "gpu: no parameter ''"),
     (["gpu.type.x=4"], [], "gpu.type has no keys: write gpu.type=VALUE"),
@@ -148,13 +154,13 @@ def test_a_word_that_cannot_be_is_named(
     config: Config, sets: list[str], on: list[str], message: str
 ) -> None:
     with pytest.raises(OverrideError) as caught:
-        override_of_words(sets, on, config.plugins.transformers)
+        override_of_words(sets, on, config.plugins)
     assert message in str(caught.value)
 
 
 def test_a_fault_of_a_step_names_its_word(config: Config) -> None:
     words = ["gpu.type=nvidia-h100-80gb", "gpu.count=many", "labels.set.Foo/Bar/x=1"]
-    override = override_of_words(words, [], config.plugins.transformers)
+    override = override_of_words(words, [], config.plugins)
     with pytest.raises(OverrideError) as caught:
         config.overrides.compile(override)
     first, second = str(caught.value).splitlines()
@@ -197,8 +203,10 @@ def every(
     ],
 )
 def test_keys_follow_the_type_of_the_parameter(word: str, with_: Any) -> None:
+    plugins = Plugins()
     found = Transformer.of(every, name="every", plugin="team", options=Options())
-    override = override_of_words([f"every.{word}"], [], {"every": found})
+    plugins.transformers[found.name] = found
+    override = override_of_words([f"every.{word}"], [], plugins)
     assert read_core(dict(override.steps[0].with_)) == with_
 
 
@@ -210,7 +218,7 @@ def test_keys_follow_the_type_of_the_parameter(word: str, with_: Any) -> None:
 )  # fmt: skip
 def test_any_words_are_read_or_refused(config: Config, sets: list[str], on: list[str]) -> None:
     try:
-        found = override_of_words(sets, on, config.plugins.transformers)
+        found = override_of_words(sets, on, config.plugins)
     except KubetailorError:
         return
     assert isinstance(found, Override)

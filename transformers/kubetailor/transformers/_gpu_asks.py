@@ -7,7 +7,7 @@ from typing import Any
 
 from kubetailor.registry import Accelerator, Container, KubetailorError, Pod
 from kubetailor.workloads import InvalidObjectError, parse_quantity
-from kubetailor.workloads.quantity import is_extended_resource, times
+from kubetailor.workloads.quantity import is_extended_resource, is_whole, times
 
 __all__ = ["ask_for", "gpus_of", "target_of"]
 
@@ -31,16 +31,18 @@ def gpus_of(
         for part in _PARTS:
             for name, quantity in ((asked or {}).get(part) or {}).items():
                 name = full.get(name, name)
-                if name in resources and (number := _number(quantity)) > 0:
+                if name not in resources or quantity is None:
+                    continue
+                if (number := _number(name, quantity, pod.where(field))) > 0:
                     found.setdefault(str(entry.get("name")), {})[name] = number
     return found
 
 
-def _number(quantity: Any) -> int:
-    try:
-        return int(parse_quantity(quantity))
-    except InvalidObjectError:
-        return 0
+def _number(name: str, quantity: Any, field: str) -> int:
+    number = parse_quantity(quantity, field)
+    if not is_whole(quantity):
+        raise InvalidObjectError(f"{name} must be a whole number, found {quantity}", field=field)
+    return int(number)
 
 
 def target_of(

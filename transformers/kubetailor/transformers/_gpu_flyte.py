@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from kubetailor.registry import Accelerator, Workload
 from kubetailor.registry.accelerators import FlyteSettings
-from kubetailor.workloads import Path, same
+from kubetailor.workloads import same
+from kubetailor.workloads.task_pods import ray_groups
 
 __all__ = ["device_on", "set_device", "set_ray_gpus"]
 
 _DEVICE = ("extendedResources", "gpuAccelerator")
 
-_RAY_CLUSTER: Path = ("custom", "rayCluster")
 _NUM_GPUS = "num-gpus"
 
 
@@ -58,18 +58,8 @@ def set_ray_gpus(workload: Workload, counts: Mapping[str, int]) -> None:
     """
     if not workload.is_task_template:
         return
-    for path, role in list(_ray_groups(workload)):
+    for path, role in list(ray_groups(workload.draft.root)):
         there = workload.draft.get((*path, "rayStartParams", _NUM_GPUS))
         count = counts.get(role)
         if count is not None and there is not None and str(there) not in ("0", str(count)):
             workload.edit(*path, "rayStartParams")[_NUM_GPUS] = str(count)
-
-
-def _ray_groups(workload: Workload) -> Iterator[tuple[Path, str]]:
-    """The (path, role) of each group of a task's Ray cluster."""
-    if isinstance(workload.draft.get((*_RAY_CLUSTER, "headGroupSpec")), dict):
-        yield (*_RAY_CLUSTER, "headGroupSpec"), "head"
-    groups = workload.draft.get((*_RAY_CLUSTER, "workerGroupSpec"))
-    for index, group in enumerate(groups if isinstance(groups, list) else ()):
-        if isinstance(group, dict):
-            yield (*_RAY_CLUSTER, "workerGroupSpec", index), f"worker:{group.get('groupName')}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from kubetailor.registry import CannotChangeError, Container, Pod
@@ -12,12 +12,14 @@ from kubetailor.workloads import nearest
 __all__ = ["chosen", "keep"]
 
 
-def keep(owner: Pod | Container, field: str, entries: list[Any]) -> None:
-    """Let a list of a pod or a container hold these entries alone; an emptied one goes."""
-    if entries:
-        owner.edit(field, empty=list)[:] = entries
-    else:
+def keep(owner: Pod | Container, field: str, is_kept: Callable[[Any], bool]) -> None:
+    """Let a list of a pod or a container hold only such entries; an emptied one goes."""
+    there = owner.get(field) or []
+    kept = [entry for entry in there if is_kept(entry)]
+    if there and not kept:
         owner.set_field(field, None)
+    elif len(kept) != len(there):
+        owner.edit(field, empty=list)[:] = kept
 
 
 def chosen(pod: Pod, globs: Iterable[str]) -> list[Container]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, with_config
+from pydantic import AfterValidator
 from typing_extensions import NotRequired, TypedDict
 
 from kubetailor.transformers.names import ObjectName
-from kubetailor.transformers.types import EnvVarSource, Quantity, String
+from kubetailor.transformers.types import EnvVarSource, Quantity, String, strict
 from kubetailor.workloads import InvalidObjectError
 from kubetailor.workloads.names import check_env_name, check_name
 
@@ -28,7 +28,6 @@ __all__ = [
     "VolumeMount",
 ]
 
-_strict = with_config(ConfigDict(extra="forbid"))
 _Object = dict[str, Any]
 
 
@@ -56,7 +55,7 @@ _PartName = Annotated[str, AfterValidator(_part_name)]
 _Text = Annotated[str, AfterValidator(_not_empty)]
 
 
-@_strict
+@strict
 class SecretName(TypedDict):
     """A LocalObjectReference, as Kubernetes writes it."""
 
@@ -66,7 +65,7 @@ class SecretName(TypedDict):
 # env -------------------------------------------------------------------------------------------
 
 
-@_strict
+@strict
 class SourceReference(TypedDict):
     """A reference to a ConfigMap or Secret, as Kubernetes writes it."""
 
@@ -74,7 +73,7 @@ class SourceReference(TypedDict):
     optional: NotRequired[bool]
 
 
-@_strict
+@strict
 class EnvFromSource(TypedDict):
     """An EnvFromSource, as Kubernetes writes it."""
 
@@ -93,14 +92,14 @@ EnvFrom = Annotated[EnvFromSource, AfterValidator(_one_source)]
 """An EnvFromSource with the one source that it must have."""
 
 
-@_strict
+@strict
 class Reference(TypedDict):
     """The name of a ConfigMap or Secret."""
 
     name: str
 
 
-@_strict
+@strict
 class EnvFromMatch(TypedDict):
     """What is given of it must agree."""
 
@@ -109,7 +108,7 @@ class EnvFromMatch(TypedDict):
     secretRef: NotRequired[Reference]
 
 
-@_strict
+@strict
 class EnvVar(TypedDict):
     """An EnvVar, as Kubernetes writes it."""
 
@@ -121,7 +120,7 @@ class EnvVar(TypedDict):
 # volumes ---------------------------------------------------------------------------------------
 
 
-@_strict
+@strict
 class Volume(TypedDict):
     """A Volume, as Kubernetes writes it: a name and one source."""
 
@@ -169,7 +168,7 @@ NamedVolume = Annotated[Volume, AfterValidator(_one_volume_source)]
 """A Volume with the one source that it must have."""
 
 
-@_strict
+@strict
 class VolumeMount(TypedDict):
     """A VolumeMount, as Kubernetes writes it."""
 
@@ -185,7 +184,7 @@ class VolumeMount(TypedDict):
 # security contexts -----------------------------------------------------------------------------
 
 
-@_strict
+@strict
 class Capabilities(TypedDict):
     """Capabilities, as Kubernetes writes them."""
 
@@ -193,7 +192,7 @@ class Capabilities(TypedDict):
     drop: NotRequired[list[str] | None]
 
 
-@_strict
+@strict
 class SecurityContext(TypedDict):
     """The SecurityContext of a container, as Kubernetes writes it; null removes a field."""
 
@@ -211,7 +210,7 @@ class SecurityContext(TypedDict):
     windowsOptions: NotRequired[_Object | None]
 
 
-@_strict
+@strict
 class PodSecurityContext(TypedDict):
     """The PodSecurityContext, as Kubernetes writes it; null removes a field."""
 
@@ -233,7 +232,7 @@ class PodSecurityContext(TypedDict):
 # containers ------------------------------------------------------------------------------------
 
 
-@_strict
+@strict
 class Resources(TypedDict):
     """ResourceRequirements, as Kubernetes writes them."""
 
@@ -242,7 +241,7 @@ class Resources(TypedDict):
     requests: NotRequired[dict[str, Quantity]]
 
 
-@_strict
+@strict
 class Container(TypedDict):
     """A Container, as Kubernetes writes it."""
 

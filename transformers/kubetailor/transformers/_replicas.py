@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 from kubetailor.registry import CannotChangeError, Workload
 from kubetailor.transformers._task_fields import put
 from kubetailor.workloads import Path, dotted
-from kubetailor.workloads.task_template import REPLICAS
+from kubetailor.workloads.task_pods import REPLICAS, ray_groups
 from kubetailor.workloads.workload import has_role
 
 __all__ = ["Replicas", "set_replicas"]
 
-_RAY_GROUPS: Path = ("custom", "rayCluster", "workerGroupSpec")
 _ELASTIC: Path = ("custom", "elasticConfig")
 
 
@@ -47,7 +46,7 @@ def set_replicas(workload: Workload, role: str, wanted: Replicas) -> None:
     """
     kind = str(workload.get("type"))
     if kind == "ray":
-        for path in _ray_groups(workload, role):
+        for path in _workers(workload, role):
             _set_ray_group(workload, path, wanted)
         return
     places = REPLICAS.get(kind, {})
@@ -146,14 +145,12 @@ def _set_ray_group(workload: Workload, path: Path, wanted: Replicas) -> None:
         )
 
 
-def _ray_groups(workload: Workload, role: str) -> list[Path]:
-    groups = workload.get(*_RAY_GROUPS) or []
-    roles = [f"worker:{group.get('groupName')}" for group in groups]
-    found: list[Path] = [
-        (*_RAY_GROUPS, index) for index, name in enumerate(roles) if has_role(name, role)
-    ]
+def _workers(workload: Workload, role: str) -> list[Path]:
+    """The worker groups of a Ray task that have a role."""
+    groups = [(path, own) for path, own in ray_groups(workload.draft.root) if own != "head"]
+    found = [path for path, own in groups if has_role(own, role)]
     if not found:
-        raise _no_role("ray", role, dict.fromkeys(roles))
+        raise _no_role("ray", role, dict.fromkeys(own for _, own in groups))
     return found
 
 

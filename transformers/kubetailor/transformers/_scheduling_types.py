@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, with_config
+from pydantic import AfterValidator, Field
 from typing_extensions import NotRequired, TypedDict
 
 from kubetailor.transformers.names import Key, LabelValue
+from kubetailor.transformers.types import strict
 
 __all__ = ["SchedulingGate", "SpreadMatch", "Spreading", "TopologyRequest"]
 
-_STRICT = with_config(ConfigDict(extra="forbid"))
 
-
-@_STRICT
+@strict
 class LabelRequirement(TypedDict):
     """A LabelSelectorRequirement, as Kubernetes writes it."""
 
@@ -23,7 +22,7 @@ class LabelRequirement(TypedDict):
     values: NotRequired[list[LabelValue]]
 
 
-@_STRICT
+@strict
 class LabelSelector(TypedDict):
     """A LabelSelector, as Kubernetes writes it."""
 
@@ -35,7 +34,7 @@ WhenUnsatisfiable = Literal["DoNotSchedule", "ScheduleAnyway"]
 NodePolicy = Literal["Honor", "Ignore"]
 
 
-@_STRICT
+@strict
 class TopologySpreadConstraint(TypedDict):
     """A TopologySpreadConstraint, as Kubernetes writes it."""
 
@@ -62,7 +61,7 @@ Spreading = Annotated[TopologySpreadConstraint, AfterValidator(_spreading)]
 """A TopologySpreadConstraint that Kubernetes takes."""
 
 
-@_STRICT
+@strict
 class SpreadMatch(TypedDict):
     """What is given of a topology spread constraint must agree."""
 
@@ -70,7 +69,7 @@ class SpreadMatch(TypedDict):
     whenUnsatisfiable: NotRequired[WhenUnsatisfiable]
 
 
-@_STRICT
+@strict
 class PodSetTopology(TypedDict):
     """What a pod set asks of Kueue's topology-aware scheduling: one of these."""
 
@@ -90,7 +89,7 @@ TopologyRequest = Annotated[PodSetTopology, AfterValidator(_one_request)]
 """What a pod set asks of Kueue's topology-aware scheduling."""
 
 
-@_STRICT
+@strict
 class SchedulingGate(TypedDict):
     """A PodSchedulingGate, as Kubernetes writes it."""
 

@@ -39,14 +39,11 @@ def env_from(
     """
     target = pod.primary if container is None else pod.container(container)
     wanted = [_key(source) for source in add or ()]
-    there = target.get("envFrom") or []
-    kept = [
-        source
-        for source in there
-        if _key(source) in wanted or not any(_agrees(source, match) for match in remove or ())
-    ]
-    if len(kept) != len(there):
-        keep(target, "envFrom", kept)
+
+    def is_kept(source: Mapping[str, Any]) -> bool:
+        return _key(source) in wanted or not any(_agrees(source, gone) for gone in remove or ())
+
+    keep(target, "envFrom", is_kept)
     for source in add or ():
         target.merge({"envFrom": [source]})
 

@@ -29,9 +29,6 @@ def image_pull_secrets(
     """
     wanted = {secret["name"] for secret in add or ()}
     gone = set(names_to_remove(remove, wanted))
-    there = pod.get("imagePullSecrets") or []
-    kept = [secret for secret in there if secret.get("name") not in gone]
-    if len(kept) != len(there):
-        keep(pod, "imagePullSecrets", kept)
+    keep(pod, "imagePullSecrets", lambda secret: secret.get("name") not in gone)
     for secret in add or ():
         pod.merge({"imagePullSecrets": [secret]})

@@ -17,7 +17,7 @@ from kubetailor.transformers.names import Name
 from kubetailor.transformers.types import Duration
 from kubetailor.workloads.duration import parse_duration
 
-__all__ = ["LABELS", "QUEUE", "kueue"]
+__all__ = ["LABELS", "QUEUE", "kueue", "no_queue"]
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 _PRIORITY = "kueue.x-k8s.io/priority-class"
@@ -61,7 +61,8 @@ def kueue(
         priority_class: the WorkloadPriorityClass.
         topology: role -> `{required: LEVEL}`, `{preferred: LEVEL}` or `{unconstrained: true}`,
             what the pods of the role ask of topology-aware scheduling; LEVEL is a node label of the
-            Topology, and the role `*` is every other.
+            Topology, and the role `*` is every other. Of a workload without any of the roles, a
+            warning says so.
         max_execution_time: how long it may run once it is admitted; Kueue then deactivates it.
             `90s`, `1h30m`, or a number of seconds.
         suspend: create it suspended, where its kind can be, as Kueue's own webhook does; Kueue
@@ -69,10 +70,7 @@ def kueue(
     """
     owner = workload.queue_owner
     if owner is None:
-        why = "its owner carries the queue" if workload.is_child else "Kueue does not manage it"
-        raise CannotChangeError(
-            f"a {workload.kind_name} takes no queue label: {why}", field="metadata.labels"
-        )
+        raise CannotChangeError(no_queue(workload), field="metadata.labels")
     if suspend and workload.is_task_template and workload.kind_name != "Pod":
         raise DeferError("the object itself")
     wanted = {QUEUE: queue, _PRIORITY: priority_class, _EXECUTION_TIME: max_execution_time}
@@ -90,6 +88,13 @@ def kueue(
             "(kubeflow/spark-operator#2669)",
             "metadata.labels",
         )
+
+
+def no_queue(workload: Workload) -> str:
+    """What a message says of a workload without a `queue_owner`, and why it has none."""
+    group = f" of {workload.api_group}" if workload.api_group else ""
+    why = "its owner carries the queue" if workload.is_child else "Kueue does not manage it"
+    return f"a {workload.kind_name}{group} takes no queue label: {why}"
 
 
 def _take_off(workload: Workload, key: str) -> None:
@@ -122,9 +127,9 @@ def _ask_for(workload: Workload, topology: Mapping[str, TopologyRequest]) -> Non
             _annotate(pod, found[0])
     if not asked:
         roles = sorted({role for pod in workload.pods() for role in pod.roles})
-        raise CannotChangeError(
-            f"no pod has a role of `topology`, {', '.join(topology) or 'which names none'}; roles "
-            f"present: {', '.join(roles) or 'none'}"
+        workload.warn(
+            f"no pod has a role of `topology`, {', '.join(topology) or 'which names none'}, so it "
+            f"gets the queue alone; roles present: {', '.join(roles) or 'none'}; `*` is all"
         )
 
 

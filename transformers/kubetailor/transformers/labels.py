@@ -17,7 +17,7 @@ from kubetailor.registry import (
     Workload,
     transformer,
 )
-from kubetailor.transformers.kueue import QUEUE
+from kubetailor.transformers.kueue import QUEUE, no_queue
 from kubetailor.transformers.names import LabelKey
 from kubetailor.transformers.types import OnObject, String, names_to_remove
 from kubetailor.workloads.names import check_label_value
@@ -40,8 +40,9 @@ def labels(
 ) -> None:
     """Set and remove labels of the object and of its pods.
 
-    Kueue's queue is refused as a label of pods that an object makes: each would be taken for a
-    workload of its own. `kueue` writes it where it belongs.
+    Kueue's queue is refused where it does nothing (a CronJob's is its Jobs'), and as a label of
+    pods that an object makes: each would be taken for a workload of its own. `kueue` writes it
+    where it belongs.
 
     Args:
         workload: the workload.
@@ -53,12 +54,8 @@ def labels(
             text as an annotation of the same key.
     """
     for target in targets(workload, on):
-        if QUEUE in (set or ()) and isinstance(target, Pod) and not target.is_object:
-            raise CannotChangeError(
-                f"{QUEUE} belongs on the {workload.kind_name}, not on its {target.role} pods: use "
-                "`kueue`",
-                field=target.where(),
-            )
+        if QUEUE in (set or ()):
+            _check_queue(workload, target)
         for key in names_to_remove(remove, set):
             target.unlabel(key)
         for key, value in (set or {}).items():
@@ -66,6 +63,23 @@ def labels(
             target.label(key, label)
             if label != value:
                 target.annotate(key, value)
+
+
+def _check_queue(workload: Workload, target: Workload | Pod) -> None:
+    """Refuse the queue's label where Kueue reads none, or would read it wrongly."""
+    kind, owner = workload.kind_name, workload.queue_owner
+    if owner is None:
+        raise CannotChangeError(no_queue(workload), field="metadata.labels")
+    if not owner.same_place(workload.metadata):
+        raise CannotChangeError(
+            f"{QUEUE} of a {kind} belongs at {workload.kind.queue_place}.labels: use `kueue`",
+            field=target.where() if isinstance(target, Pod) else "metadata.labels",
+        )
+    if isinstance(target, Pod) and not target.is_object:
+        raise CannotChangeError(
+            f"{QUEUE} belongs on the {kind}, not on its {target.role} pods: use `kueue`",
+            field=target.where(),
+        )
 
 
 def targets(workload: Workload, on: Iterable[OnObject] | None) -> Iterable[Workload | Pod]:

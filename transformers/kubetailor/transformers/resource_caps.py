@@ -79,7 +79,8 @@ def _cap(
     reduce: bool,
 ) -> None:
     for name, cap in most.items():
-        over = dict(_over(resources, name, pod.workload.resource_aliases.get(name), cap))
+        alias = pod.workload.resource_aliases.get(name)
+        over = dict(_over(resources, name, alias, cap, pod.where("containers")))
         if not over:
             continue
         asked = ", ".join(f"{part}.{name} {value}" for part, value in over.items())
@@ -91,11 +92,11 @@ def _cap(
 
 
 def _over(
-    resources: Mapping[str, Any], name: str, alias: str | None, cap: str
+    resources: Mapping[str, Any], name: str, alias: str | None, cap: str, where: str
 ) -> Iterator[tuple[str, Any]]:
     """The (part, quantity) of each request and limit that is more than a cap."""
     for part in _PARTS:
         there = resources.get(part) or {}
         value = there.get(name, there.get(alias) if alias else None)
-        if value is not None and parse_quantity(value) > parse_quantity(cap):
+        if value is not None and parse_quantity(value, where) > parse_quantity(cap):
             yield part, value

@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from kubetailor.registry import Pod, transformer
+from kubetailor.transformers._lists import keep
 from kubetailor.transformers._scheduling_types import SchedulingGate
 
 __all__ = ["scheduling_gates"]
@@ -44,11 +45,6 @@ def scheduling_gates(
     """
     wanted = {gate["name"] for gate in add or ()}
     gone = {gate["name"] for gate in remove or ()} - wanted
-    there = pod.get(_FIELD) or []
-    kept = [gate for gate in there if gate.get("name") not in gone]
-    if there and not kept:
-        pod.merge({_FIELD: None})
-    elif len(kept) != len(there):
-        pod.edit(_FIELD)[:] = kept
+    keep(pod, _FIELD, lambda gate: gate.get("name") not in gone)
     if add:
         pod.merge({_FIELD: add})

@@ -32,8 +32,9 @@ def shared_memory(
         container: the container's name; by default the primary one.
     """
     target = pod.primary if container is None else pod.container(container)
-    limit = target.quantity("memory")
-    if size_limit and limit is not None and parse_quantity(size_limit) > parse_quantity(limit):
+    limit, where = target.quantity("memory"), pod.where("containers")
+    over = size_limit and limit is not None
+    if over and parse_quantity(size_limit) > parse_quantity(limit, where):
         pod.workload.warn(
             f"shm {size_limit} is more than the memory limit {limit}, which it counts towards",
             pod.where("volumes"),

@@ -5,6 +5,11 @@ https://spark.apache.org/docs/latest/configuration.html
 
 from __future__ import annotations
 
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator
+
 from kubetailor.registry import CannotChangeError, Workload, transformer
 from kubetailor.transformers._task_fields import put
 from kubetailor.transformers.types import String, names_to_remove
@@ -14,9 +19,22 @@ __all__ = ["spark_conf"]
 _PATH = ("custom", "sparkConf")
 
 
+def _one_property(name: str) -> str:
+    """The Spark operator makes words of a command of them, `NAME=VALUE`."""
+    if not re.fullmatch(r"[^\s=]+", name):
+        raise ValueError("the name of a property has neither spaces nor `=`, and is not empty")
+    return name
+
+
+Property = Annotated[str, AfterValidator(_one_property)]
+
+
 @transformer(task_templates=True)
 def spark_conf(
-    workload: Workload, *, set: dict[str, String] | None = None, remove: list[str] | None = None
+    workload: Workload,
+    *,
+    set: dict[Property, String] | None = None,
+    remove: list[str] | None = None,
 ) -> None:
     """Set and remove properties of a Flyte task's Spark conf.
 

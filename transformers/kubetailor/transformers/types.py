@@ -32,6 +32,7 @@ __all__ = [
     "Requirement",
     "Toleration",
     "TolerationMatch",
+    "strict",
 ]
 
 
@@ -103,10 +104,11 @@ def names_to_remove(remove: Iterable[str] | None, set: Container[str] | None) ->
     return (name for name in remove or () if name not in (set or ()))
 
 
-_strict = with_config(ConfigDict(extra="forbid"))
+strict = with_config(ConfigDict(extra="forbid"))
+"""Of an object as Kubernetes writes it: what is not listed is an error."""
 
 
-@_strict
+@strict
 class Toleration(TypedDict):
     """A toleration, as Kubernetes writes it."""
 
@@ -117,7 +119,7 @@ class Toleration(TypedDict):
     tolerationSeconds: NotRequired[int]
 
 
-@_strict
+@strict
 class TolerationMatch(TypedDict):
     """What is given of it must agree."""
 
@@ -127,7 +129,7 @@ class TolerationMatch(TypedDict):
     effect: NotRequired[Effect]
 
 
-@_strict
+@strict
 class NodeRequirement(TypedDict):
     """A NodeSelectorRequirement, as Kubernetes writes it."""
 
@@ -149,7 +151,7 @@ Requirement = Annotated[NodeRequirement, AfterValidator(_fitting)]
 """A NodeSelectorRequirement with as many values as its operator takes."""
 
 
-@_strict
+@strict
 class EnvVarSource(TypedDict):
     """An EnvVarSource, as Kubernetes writes it: one of these."""
 
@@ -160,7 +162,7 @@ class EnvVarSource(TypedDict):
     secretKeyRef: NotRequired[dict[str, Any]]
 
 
-@_strict
+@strict
 class EnvValueFrom(TypedDict):
     """The value of a variable that comes from elsewhere."""
 

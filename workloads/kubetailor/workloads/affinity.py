@@ -9,7 +9,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from kubetailor.workloads.draft import Draft, JsonMap, Path, same
+from kubetailor.workloads.draft import Draft, JsonMap, Path, as_list, same
 from kubetailor.workloads.errors import InvalidObjectError
 from kubetailor.workloads.identity import find
 
@@ -58,8 +58,7 @@ def check_values(operator: Any, values: Any, operators: Collection[str] = _VALUE
 
 def terms_of(draft: Draft, spec: Path) -> list[Any]:
     """The terms, shared and not to be changed."""
-    found = draft.get(spec + TERMS)
-    return found if isinstance(found, list) else []
+    return as_list(draft.get(spec + TERMS))
 
 
 def requirements(draft: Draft, spec: Path) -> Iterator[tuple[Path, JsonMap]]:

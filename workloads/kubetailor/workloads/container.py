@@ -9,6 +9,7 @@ from kubetailor.workloads.draft import Draft, Json, JsonMap, Key, Path, deep_cop
 from kubetailor.workloads.errors import CannotChangeError, ConflictError, InvalidObjectError
 from kubetailor.workloads.identity import env_position, env_references, find, mount_path
 from kubetailor.workloads.merge import merge
+from kubetailor.workloads.named import says_the_same
 from kubetailor.workloads.names import check_env_name
 from kubetailor.workloads.quantity import (
     amount_in,
@@ -50,7 +51,7 @@ class Container:
         return self._draft.get(self._path + path)
 
     def _where(self, *path: Key) -> str:
-        return dotted(self._path + path)
+        return dotted(self.pod.placed(self._path + path))
 
     def get(self, *path: Key) -> Json:
         """What the container holds at `path`, as a copy; None if nothing."""
@@ -97,7 +98,7 @@ class Container:
         if value is None:
             self._draft.drop((*self._path, field))
         elif not same(there, value):
-            self.pod.workload.note_write(self._path, (field,), value, there)
+            self.pod.note_write(self._path, (field,), value, there)
             self._draft.edit(self._path)[field] = value
 
     def quantity(self, resource: str) -> Json:
@@ -143,21 +144,21 @@ class Container:
         places = [
             i for i, item in enumerate(env) if type(item) is dict and item.get("name") == name
         ]
-        if len(places) == 1 and same(env[places[0]], entry):
+        if len(places) == 1 and says_the_same(env[places[0]], entry):
             return
         if len(places) > 1:
             self._check_duplicates(env, places)
             self.pod.workload.warn(f"duplicate env {name}: one entry is kept", self._where("env"))
         new = self._draft.edit((*self._path, "env"), list)
         if places:
-            self.pod.workload.note_write(self._path, ("env", name), entry, env[places[0]])
+            self.pod.note_write(self._path, ("env", name), entry, env[places[0]])
             new[places[0]] = entry
             for index in reversed(places[1:]):
                 del new[index]
             return
         first_user = env_position(env, entry)
         new.insert(first_user, entry)
-        self.pod.workload.note_write(self._path, ("env", name), entry, None)
+        self.pod.note_write(self._path, ("env", name), entry, None)
         self._check_order(new, first_user, entry)
 
     def _check_duplicates(self, env: list[Any], places: list[int]) -> None:
@@ -294,7 +295,11 @@ class Container:
         there = self._get("resources", "limits") or {}
         for name, request in wanted["requests"].items():
             limit = wanted["limits"].get(name, there.get(name))
-            if None not in (request, limit) and parse_quantity(request) > parse_quantity(limit):
+            if None in (request, limit):
+                continue
+            if parse_quantity(request) > parse_quantity(
+                limit, self._where("resources", "limits", name)
+            ):
                 wanted["limits"][name] = request
 
     def _set_quantity(self, part: str, name: str, value: Any) -> None:
@@ -302,6 +307,7 @@ class Container:
         alias = self.pod.workload.resource_aliases.get(name)
         old = there.get(name, there.get(alias) if alias else None)
         path = (*self._path, "resources", part)
+        where = self._where("resources", part, name)
         if value is None:
             for known in {name, alias} & there.keys():
                 del self._draft.edit(path)[known]
@@ -313,10 +319,10 @@ class Container:
             if is_extended_resource(name) and not is_whole(text):
                 raise InvalidObjectError(f"{name} must be a whole number, found {text}")
         except InvalidObjectError as error:
-            raise InvalidObjectError(str(error), field=dotted((*path, name))) from None
+            raise InvalidObjectError(str(error), field=where) from None
         if name in ("memory", "ephemeral-storage") and text.endswith("m"):
-            self.pod.workload.warn(f"{name} {text} is in milli-bytes", dotted((*path, name)))
-        self.pod.workload.note_write(path, (name,), text, old)
+            self.pod.workload.warn(f"{name} {text} is in milli-bytes", where)
+        self.pod.note_write(path, (name,), text, old)
         values = self._draft.edit(path)
         if alias in values:
             del values[alias]

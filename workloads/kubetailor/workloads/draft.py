@@ -21,6 +21,8 @@ __all__ = [
     "JsonMap",
     "Key",
     "Path",
+    "as_list",
+    "as_map",
     "deep_copy",
     "dotted",
     "same",
@@ -34,6 +36,16 @@ Json: TypeAlias = Any  # dict, list, str, int, float, bool or None, all the way 
 JsonMap: TypeAlias = dict[str, Any]
 Key: TypeAlias = str | int
 Path: TypeAlias = tuple[Key, ...]
+
+
+def as_map(value: Json) -> JsonMap:
+    """The value, or an empty map if it is none."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Json) -> list[Json]:
+    """The value, or an empty list if it is none."""
+    return value if isinstance(value, list) else []
 
 
 def deep_copy(value: Json) -> Json:

@@ -52,6 +52,8 @@ class UnknownKindError(KubetailorError):
 
 _FEW = 10
 """As many names are said; of more, the first."""
+_PART = 4
+"""A name of as many letters is looked for within others: `h100` in `nvidia-h100-80gb`."""
 
 
 def nearest(
@@ -67,7 +69,9 @@ def nearest(
     """
     names = sorted(set(names))
     many = len(names) > _FEW
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    part = name.casefold()
+    holding = [] if len(part) < _PART else [one for one in names if part in one.casefold()]
+    close = sorted(holding, key=len)[:3] or difflib.get_close_matches(name, names, n=3, cutoff=0.6)
     parts = [f"did you mean {', '.join(close)}?"] if close else []
     if not (close and many):
         more = f" and {len(names) - _FEW} more" if many else ""

@@ -26,7 +26,14 @@ from typing import Any, Final
 
 from kubetailor.workloads.draft import Draft, Json, JsonMap, Path, same
 
-__all__ = ["FILLED", "is_filled", "is_filled_in_volume", "is_filled_toleration", "rederived"]
+__all__ = [
+    "FILLED",
+    "is_filled",
+    "is_filled_in_source",
+    "is_filled_toleration",
+    "is_omitted",
+    "rederived",
+]
 
 FILLED: Final[Mapping[str, tuple[Json, ...]]] = {
     # defaults.go, SetDefaults_PodSpec and SetDefaults_Pod
@@ -56,14 +63,34 @@ FILLED: Final[Mapping[str, tuple[Json, ...]]] = {
 Empty values (`securityContext`, `affinity`, `emptyDir`, `hostPath.type`) count as unset anyway.
 """
 
-_VOLUME: Final[Mapping[str, tuple[Json, ...]]] = {
+_SOURCE: Final[Mapping[str, tuple[Json, ...]]] = {
     "apiVersion": ("v1",),  # SetDefaults_ObjectFieldSelector
     "defaultMode": (0o644,),  # SetDefaults_SecretVolumeSource and its like
+    "divisor": ("0",),  # a quantity is written though it is none
     "expirationSeconds": (3600,),  # SetDefaults_ServiceAccountTokenProjection
+    "metadata": ({},),  # of a claim template: written though it is empty
     "pullPolicy": ("Always", "IfNotPresent"),  # SetDefaults_Volume
     "volumeMode": ("Filesystem",),  # SetDefaults_PersistentVolumeClaimSpec
+    # SetDefaults_AzureDiskVolumeSource, _ISCSIVolumeSource, _RBDVolumeSource, _ScaleIOVolumeSource
+    "cachingMode": ("ReadWrite",),
+    "fsType": ("ext4", "xfs"),
+    "iscsiInterface": ("default",),
+    "keyring": ("/etc/ceph/keyring",),
+    "kind": ("Shared",),
+    "pool": ("rbd",),
+    "storageMode": ("ThinProvisioned",),
+    "user": ("admin",),
 }
-"""Field of a volume's source -> the values that defaults.go fills in."""
+"""Field of the source of a volume or of a variable -> the values that defaults.go fills in."""
+
+_OMITTED: Final[Mapping[str, Json]] = {
+    **dict.fromkeys(("hostIPC", "hostNetwork", "hostPID"), False),
+    **dict.fromkeys(("readOnly", "stdin", "stdinOnce", "tty"), False),
+    **dict.fromkeys(("hostPort", "initialDelaySeconds"), 0),
+    **dict.fromkeys(("prefix", "subPath", "subPathExpr", "workingDir"), ""),
+    **{key: [] for key in ("add", "args", "command", "drop", "supplementalGroups", "sysctls")},
+}
+"""Field of a pod spec or a container -> the value with which the API leaves it out."""
 
 _TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
@@ -83,9 +110,17 @@ def is_filled(field: str | None, value: Json) -> bool:
     return any(same(value, known) for known in FILLED.get(field or "", ()))
 
 
-def is_filled_in_volume(field: str, value: Json) -> bool:
-    """Whether the value of a field of a volume's source is one that nobody wrote."""
-    return any(same(value, known) for known in _VOLUME.get(field, ()))
+def is_filled_in_source(field: str, value: Json) -> bool:
+    """Whether the value of a field of a volume's or a variable's source is one nobody wrote."""
+    return any(same(value, known) for known in _SOURCE.get(field, ()))
+
+
+def is_omitted(field: str, value: Json) -> bool:
+    """Whether a field of a pod spec or a container says as much as one that is not there.
+
+    The API leaves it out: it would be written again and again.
+    """
+    return field in _OMITTED and same(value, _OMITTED[field])
 
 
 def is_filled_toleration(entry: Mapping[str, Any]) -> bool:

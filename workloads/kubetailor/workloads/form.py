@@ -26,12 +26,17 @@ _EACH = "*"
 _TEXTS: Form = {_EACH: str}
 _METADATA: Form = {"name": str, "labels": {}, "annotations": {}, "ownerReferences": [{}]}
 _RESOURCES: Form = {"limits": {}, "requests": {}, "claims": [{}]}
+_NAMED: Form = {"name": str}
+_VOLUMES: Form = [{"name": str, "emptyDir": {}}]
+_SECURITY: Form = {"capabilities": {"add": [str], "drop": [str]}, "seccompProfile": {}}
 _CONTAINER: Form = {
     "name": str,
     "image": str,
     "command": [str],
     "args": [str],
     "env": [{"name": str, "value": str, "valueFrom": {}}],
+    "envFrom": [{"prefix": str, "configMapRef": _NAMED, "secretRef": _NAMED}],
+    "securityContext": _SECURITY,
     "ports": [{}],
     "resources": _RESOURCES,
     "volumeMounts": [{"name": str, "mountPath": str}],
@@ -40,10 +45,15 @@ _EXPRESSIONS: Form = [{"key": str, "operator": str, "values": [str]}]
 _POD_SPEC: Form = {
     "containers": [_CONTAINER],
     "initContainers": [_CONTAINER],
-    "volumes": [{"name": str, "emptyDir": {}}],
+    "volumes": _VOLUMES,
     "imagePullSecrets": [{"name": str}],
     "schedulingGates": [{"name": str}],
     "nodeSelector": _TEXTS,
+    "priorityClassName": str,
+    "runtimeClassName": str,
+    "schedulerName": str,
+    "serviceAccountName": str,
+    "securityContext": _SECURITY,
     "tolerations": [{"key": str, "operator": str, "value": str, "effect": str}],
     "topologySpreadConstraints": [{"topologyKey": str, "whenUnsatisfiable": str}],
     "affinity": {
@@ -67,8 +77,9 @@ _SPARK_POD: Form = {
 _SPARK_APP: Form = {
     "driver": _SPARK_POD,
     "executor": _SPARK_POD,
-    "volumes": [{"name": str}],
+    "volumes": _VOLUMES,
     "imagePullSecrets": [str],
+    "batchSchedulerOptions": {},
 }
 _LABELS: Form = {"labels": {}, "annotations": {}}
 _POD_TEMPLATE: Form = {"metadata": _LABELS, "spec": _POD_SPEC}
@@ -101,7 +112,8 @@ _COMPONENT: Form = {
     "model": _CONTAINER,
     "workerSpec": _POD_SPEC,
 }
-_JOB_PATCH: Form = {"name": str, "template": {"spec": {"template": _POD_TEMPLATE}}}
+_POD_PATCH: Form = {"metadata": {_EACH: {}}, "spec": _POD_SPEC}
+_JOB_PATCH: Form = {"name": str, "template": {"spec": {"template": _POD_PATCH}}}
 _RUNTIME_PATCH: Form = {
     "manager": str,
     "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [_JOB_PATCH]}}},
@@ -145,7 +157,7 @@ _OWN: Mapping[tuple[str, str], Form] = {
     },
     ("flyte", "TaskTemplate"): {
         "id": {"project": str, "domain": str, "name": str, "version": str},
-        "metadata": {"metadata": {"labels": {}, "annotations": {}}},
+        "metadata": {"metadata": _LABELS, "retries": {}},
         "config": {"primary_container_name": str},
         "container": {**_REPLICA, "command": [str], "args": [str], "env": [{"key": str}]},
         "k8sPod": _K8S_POD,
@@ -193,7 +205,7 @@ def _forms(kind: Kind) -> Iterator[Form]:
     if own is not None:
         yield own
     else:
-        yield {"metadata": _METADATA}
+        yield {"metadata": _METADATA, "spec": {"runPolicy": {"schedulingPolicy": {}}}}
         yield from map(_form, kind.pods)
 
 

@@ -10,7 +10,9 @@ from typing import Any
 
 from kubetailor.workloads.draft import Draft, Json, JsonMap, Path, dotted, same
 from kubetailor.workloads.errors import CannotChangeError, ConflictError, InvalidObjectError
+from kubetailor.workloads.filled import is_omitted
 from kubetailor.workloads.identity import IDENTITY, env_position, find, mount_path
+from kubetailor.workloads.named import says_the_same
 
 __all__ = ["merge"]
 
@@ -51,9 +53,12 @@ def merge(draft: Draft, path: Path, patch: JsonMap, *, replace: bool = False) ->
         keyed = key in _CONTAINERS or (key in IDENTITY and isinstance(there, list))
         if keyed and value:
             _merge_list(draft, place, key, value, replace)
-        elif isinstance(value, dict) and isinstance(there, dict) and key not in _ONE_OF:
+            continue
+        if isinstance(value, dict) and isinstance(there, dict) and key not in _ONE_OF:
             merge(draft, place, value, replace=replace)
-        elif not same(there, wanted := _without_nulls(value)):
+            continue
+        wanted = _without_nulls(value)
+        if not same(there, wanted) and not (there is None and is_omitted(key, wanted)):
             draft.edit(path)[key] = wanted
 
 
@@ -81,7 +86,7 @@ def _merge_list(draft: Draft, path: Path, field: str, patch: list[Any], replace:
             draft.edit(path, list).insert(place, _without_nulls(entry))
         elif field in _UNIONS or field in _WHOLE:
             wanted = _without_nulls(entry)
-            if same(_normal(field, entries[index]), _normal(field, wanted)):
+            if says_the_same(_normal(field, entries[index]), _normal(field, wanted)):
                 continue
             if field != "env" and not replace:
                 raise ConflictError(

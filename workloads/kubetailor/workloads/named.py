@@ -11,7 +11,7 @@ from typing import Final
 
 from kubetailor.workloads.draft import Draft, Json, JsonMap, Path, dotted, same
 from kubetailor.workloads.errors import CannotChangeError, ConflictError
-from kubetailor.workloads.filled import is_filled_in_volume
+from kubetailor.workloads.filled import is_filled_in_source, is_omitted
 from kubetailor.workloads.identity import IDENTITY, find
 from kubetailor.workloads.quantity import same_quantity
 
@@ -22,14 +22,13 @@ __all__ = [
     "has_container",
     "remove_container",
     "remove_volume",
+    "says_the_same",
 ]
 
 CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
 """The lists of a pod spec that hold containers; a name is in one of them alone."""
 
 _AMOUNTS = ("requests", "limits", "sizeLimit", "storage")
-_OMITTED = frozenset({"readOnly", "stdin", "stdinOnce", "tty"})
-"""Fields that the API leaves out where they are false."""
 
 
 def _entries(draft: Draft, path: Path) -> list[Json]:
@@ -51,7 +50,7 @@ def add_volume(draft: Draft, spec: Path, entry: JsonMap, *, replace: bool) -> No
     index = find("volumes", volumes, entry)
     if index is None:
         draft.edit(path, list).append(entry)
-    elif not _says_the_same(volumes[index], entry):
+    elif not says_the_same(volumes[index], entry):
         if not replace:
             raise ConflictError(
                 f"volume {entry['name']!r} is there with another source; ask for `replace`",
@@ -60,13 +59,13 @@ def add_volume(draft: Draft, spec: Path, entry: JsonMap, *, replace: bool) -> No
         draft.edit(path, list)[index] = entry
 
 
-def _says_the_same(there: Json, wanted: Json, field: str = "") -> bool:
-    """Whether two volumes are one, but for what the API server fills in."""
+def says_the_same(there: Json, wanted: Json, field: str = "") -> bool:
+    """Whether two volumes, mounts or variables are one, but for what the API server fills in."""
     if isinstance(there, dict) and isinstance(wanted, dict):
         keys = {**there, **wanted}
-        return all(_says_the_same(there.get(key), wanted.get(key), key) for key in keys)
+        return all(says_the_same(there.get(key), wanted.get(key), key) for key in keys)
     if isinstance(there, list) and isinstance(wanted, list):
-        return len(there) == len(wanted) and all(map(_says_the_same, there, wanted))
+        return len(there) == len(wanted) and all(map(says_the_same, there, wanted))
     if there is None or wanted is None:
         other = wanted if there is None else there
         # An empty map says something: it may be the source itself.
@@ -74,7 +73,7 @@ def _says_the_same(there: Json, wanted: Json, field: str = "") -> bool:
             other is None
             or other is False
             or other in ("", [])
-            or is_filled_in_volume(field, other)
+            or is_filled_in_source(field, other)
         )
     if field in _AMOUNTS:
         return same_quantity(there, wanted)
@@ -85,10 +84,10 @@ def remove_volume(draft: Draft, spec: Path, name: str) -> None:
     """Remove a volume and every mount of it, if it is there; emptied lists go."""
     path = (*spec, "volumes")
     volumes = _entries(draft, path)
-    index = find("volumes", volumes, {"name": name})
-    if index is None:
+    others = [entry for entry in volumes if find("volumes", [entry], {"name": name}) is None]
+    if len(others) == len(volumes):
         return
-    draft.keep(path, volumes[:index] + volumes[index + 1 :])
+    draft.keep(path, others)
     for field in CONTAINERS:
         for place, container in enumerate(_entries(draft, (*spec, field))):
             mounts = container.get("volumeMounts") if isinstance(container, dict) else None
@@ -149,7 +148,7 @@ def _holds(there: Json, wanted: Json, field: str = "") -> bool:
     if isinstance(wanted, list):
         return _has_entries(there if isinstance(there, list) else [], wanted, field)
     if there is None:
-        return wanted is None or wanted == "" or (wanted is False and field in _OMITTED)
+        return wanted is None or wanted == "" or is_omitted(field, wanted)
     return same(there, wanted)
 
 

@@ -46,6 +46,7 @@ class Pod:
         "_draft",
         "_metadata",
         "_path",
+        "_place",
         "_primary_names",
         "base",
         "is_replica",
@@ -64,6 +65,7 @@ class Pod:
         primary_names: tuple[str, ...] = (),
         base: Pod | None = None,
         is_replica: bool = False,
+        place: Path | None = None,
     ) -> None:
         """A pod.
 
@@ -76,6 +78,7 @@ class Pod:
             primary_names: names by which its kind knows the primary container.
             base: the pod over which the engine lays this one: what is there holds here too.
             is_replica: only image and resources are known of it.
+            place: which part of the object is about it, where the draft is the pod's own.
         """
         self.workload: Workload = workload
         self.roles: tuple[str, ...] = roles
@@ -83,6 +86,7 @@ class Pod:
         self.is_replica: bool = is_replica
         self._draft = draft
         self._path = path
+        self._place = place
         self._metadata = metadata
         self._primary_names = primary_names
 
@@ -91,7 +95,7 @@ class Pod:
 
     def move(self, draft: Draft, path: Path, metadata: Metadata | None) -> None:
         """Follow the pod spec to another place in the object."""
-        self._draft, self._path, self._metadata = draft, path, metadata
+        self._draft, self._path, self._metadata, self._place = draft, path, metadata, None
 
     def serving(self, role: str) -> Pod:
         """This pod as one of its roles alone sees it."""
@@ -104,6 +108,7 @@ class Pod:
             primary_names=self._primary_names,
             base=self.base,
             is_replica=self.is_replica,
+            place=self._place,
         )
 
     @property
@@ -121,7 +126,15 @@ class Pod:
 
     def where(self, *path: Key) -> str:
         """The path of a field of the pod spec, for messages."""
-        return dotted(self._path + path)
+        return dotted(self.placed(self._path + path))
+
+    def placed(self, path: Path) -> Path:
+        """A path of the draft as one of the object, by which pods of one object are told apart."""
+        return path if self._place is None else (*self._place, *path[len(self._path) :])
+
+    def note_write(self, place: Path, key: Path, new: Json, old: Json) -> None:
+        """As `Workload.note_write`, with a place in the draft."""
+        self.workload.note_write(self.placed(place), key, new, old)
 
     def edit(self, *path: Key, empty: type[dict[Any, Any]] | type[list[Any]] = dict) -> Any:
         """The dict or list at `path` within the pod spec, to be changed in place.
@@ -238,10 +251,11 @@ class Pod:
         containers = self._named_containers()
         found = primary_of(containers, self._primary_candidates)
         if found is None:
-            names = ", ".join(name for name, _ in containers) or "none"
+            names = ", ".join(name for name, _ in containers)
+            text = f"which is the primary container of {names}? Name it with the step's "
+            text += "`container`, or set primary_container_name on the task"
             raise CannotChangeError(
-                f"which is the primary container of {names}? Name it with the step's `container`, "
-                "or set primary_container_name on the task",
+                text if containers else f"the {self.role} has no container of its own",
                 field=self.where("containers"),
             )
         return self._container(*found)
@@ -408,7 +422,7 @@ class Pod:
             check_label_value(key, value)
         except InvalidObjectError as error:
             raise InvalidObjectError(str(error), field=self.where("nodeSelector")) from None
-        self.workload.note_write((*self._path, "nodeSelector"), (key,), value, there)
+        self.note_write((*self._path, "nodeSelector"), (key,), value, there)
         self._draft.edit((*self._path, "nodeSelector"))[key] = value
 
     def _effective_selector(self, key: str) -> Any:
@@ -553,5 +567,5 @@ class Pod:
         if value is None:
             self._draft.drop((*self._path, field))
         elif not same(there, value):
-            self.workload.note_write(self._path, (field,), value, there)
+            self.note_write(self._path, (field,), value, there)
             self._draft.edit(self._path)[field] = value

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -57,20 +57,22 @@ def _advice(text: str) -> str:
     return "; write a number with one of the suffixes n u m k M G T P E Ki Mi Gi Ti Pi Ei"
 
 
-def parse_quantity(value: Any) -> Decimal:
+def parse_quantity(value: Any, field: str = "") -> Decimal:
     """The number that a quantity stands for.
 
     Args:
         value: a string such as "500m" or "1.5Gi", or an int or float as JSON has it.
+        field: where it is, for the message.
 
     Raises:
         InvalidObjectError: it is not a quantity; the message names the likely spelling.
     """
-    if isinstance(value, str):
-        return _parse(value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidObjectError(f"{value!r} is not a quantity")
-    return _parse(repr(value))
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise InvalidObjectError(f"{value!r} is not a quantity", field=field)
+    try:
+        return _parse(value if isinstance(value, str) else repr(value))
+    except InvalidObjectError as error:
+        raise InvalidObjectError(str(error), field=field) from None
 
 
 def same_quantity(a: Any, b: Any) -> bool:
@@ -78,9 +80,14 @@ def same_quantity(a: Any, b: Any) -> bool:
     if a is b or (type(a) is type(b) and a == b):
         return True
     try:
-        return parse_quantity(a) == parse_quantity(b)
+        return _as_kept(parse_quantity(a)) == _as_kept(parse_quantity(b))
     except InvalidObjectError:
         return False
+
+
+def _as_kept(number: Decimal) -> Decimal:
+    """In thousandths, rounded up: the API server's SetDefaults_ResourceList."""
+    return (number * 1000).to_integral_value(ROUND_CEILING)
 
 
 def is_positive(value: Any) -> bool:

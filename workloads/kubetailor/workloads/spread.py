@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kubetailor.workloads.draft import Draft, Path, deep_copy, same
+from kubetailor.workloads.draft import Draft, Path, as_list, deep_copy, same
 from kubetailor.workloads.identity import find
 
 __all__ = ["add_constraint", "remove_constraints"]
@@ -41,5 +41,4 @@ def remove_constraints(draft: Draft, spec: Path, wanted: Mapping[str, Any]) -> N
 
 def _entries(draft: Draft, spec: Path) -> list[Any]:
     """The constraints, shared and not to be changed."""
-    found = draft.get((*spec, _FIELD))
-    return found if isinstance(found, list) else []
+    return as_list(draft.get((*spec, _FIELD)))

@@ -10,16 +10,17 @@ resources of their replicas there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kubetailor.workloads.draft import Draft, Json, JsonMap, Path, same, value_at
+from kubetailor.workloads.draft import Draft, JsonMap, Path, same, value_at
 from kubetailor.workloads.errors import CannotChangeError
 from kubetailor.workloads.kinds import Kind
 from kubetailor.workloads.metadata import MapName, Metadata
 from kubetailor.workloads.pod import Pod
 from kubetailor.workloads.task_overlay import check_containers, check_terms, without_base
+from kubetailor.workloads.task_pods import REPLICAS, overlay_places, own_roles
 from kubetailor.workloads.task_target import (
     PRIMARY,
     ContainerTarget,
@@ -30,7 +31,7 @@ from kubetailor.workloads.task_target import (
 if TYPE_CHECKING:
     from kubetailor.workloads.workload import Workload
 
-__all__ = ["GPU_ALIAS", "REPLICAS", "TASK_TEMPLATE", "TaskTemplateKind", "object_is_pod"]
+__all__ = ["GPU_ALIAS", "TASK_TEMPLATE", "TaskTemplateKind", "object_is_pod"]
 
 GPU_ALIAS = {"nvidia.com/gpu": "gpu"}
 """flytekit writes `gpu` for what FlytePropeller makes `nvidia.com/gpu`
@@ -44,18 +45,6 @@ _KINDS = {
     "spark": ("SparkApplication", "sparkoperator.k8s.io"),
     "dask": ("DaskJob", "kubernetes.dask.org"),
 }
-REPLICAS = {
-    "pytorch": {"master": ("masterReplicas",), "worker": ("workerReplicas",)},
-    "tensorflow": {
-        "chief": ("chiefReplicas",),
-        "worker": ("workerReplicas",),
-        "ps": ("psReplicas",),
-        "evaluator": ("evaluatorReplicas",),
-    },
-    "mpi": {"launcher": ("launcherReplicas",), "worker": ("workerReplicas",)},
-    "dask": {"scheduler": ("scheduler",), "worker": ("workers",)},
-}
-"""Type of a task -> role -> where `custom` keeps what is said of its replicas alone."""
 _SPARK_READS = frozenset(
     {
         "affinity",
@@ -99,7 +88,7 @@ class TaskTemplateKind(Kind):
         """The roles of all types of task."""
         types = ("container", *_KINDS)
         found = [
-            role for name in types for role in (*_roles({"type": name}), *REPLICAS.get(name, ()))
+            role for name in types for role in (*own_roles({"type": name}), *REPLICAS.get(name, ()))
         ]
         return tuple(dict.fromkeys(found))
 
@@ -160,7 +149,7 @@ class TaskTemplateKind(Kind):
     def settle(self, workload: Workload, at: Path = ()) -> None:
         """What a step wrote into the task's own pod is not laid over it once more."""
         root, before = workload.draft.root, workload.committed
-        for path, role, (over,) in _overlay_places(root):
+        for path, role, (over,) in overlay_places(root):
             place = (*path, "podSpec")
             was, now = value_at(before, place), value_at(root, place)
             if not isinstance(now, dict):
@@ -198,14 +187,14 @@ class TaskTemplateKind(Kind):
             workload,
             draft,
             (*place, "podSpec"),
-            roles=tuple(_roles(root)),
+            roles=tuple(own_roles(root)),
             metadata=_pod_metadata(workload, draft, place),
         )
         return [base, *self._overlays(workload, base), *self._replicas(workload, base)]
 
     @staticmethod
     def _overlays(workload: Workload, base: Pod) -> Iterator[Pod]:
-        for path, role, containers in _overlay_places(workload.draft.root):
+        for path, role, containers in overlay_places(workload.draft.root):
             if isinstance(workload.draft.get((*path, "podSpec")), dict):
                 yield Pod(
                     workload,
@@ -276,50 +265,6 @@ def _resources_of(pod: Pod) -> JsonMap:
 
 def _by_name(spec: JsonMap) -> dict[str, JsonMap]:
     return {str(c.get("name")): c for c in spec.get("containers") or [] if isinstance(c, dict)}
-
-
-def _roles(root: JsonMap) -> Iterator[str]:
-    """The roles that the task's own pod spec serves."""
-    kind = str(root.get("type"))
-    custom: Mapping[str, Any] = root.get("custom") or {}
-    if kind == "pytorch":
-        if not custom.get("elasticConfig"):
-            yield "master"
-        yield "worker"
-    elif kind == "tensorflow":
-        for role, (field,) in REPLICAS[kind].items():
-            if (custom.get(field) or {}).get("replicas"):
-                yield role
-    elif kind == "mpi":
-        yield from ("launcher", "worker")
-    elif kind == "ray":
-        yield "head"
-        for group in (custom.get("rayCluster") or {}).get("workerGroupSpec") or []:
-            yield f"worker:{group.get('groupName')}"
-        yield "submitter"
-    elif kind == "spark":
-        yield from ("driver", "executor")
-    elif kind == "dask":
-        yield from ("job-runner", "scheduler", "worker")
-    else:
-        yield "primary"
-
-
-def _overlay_places(root: JsonMap) -> Iterator[tuple[Path, str, tuple[str, ...]]]:
-    """The (path, role, container names) of the K8sPods that `custom` may hold."""
-    custom: Json = root.get("custom")
-    if not isinstance(custom, dict):
-        return
-    if root.get("type") == "ray":
-        cluster = ("custom", "rayCluster")
-        yield (*cluster, "headGroupSpec", "k8sPod"), "head", ("ray-head",)
-        groups = (custom.get("rayCluster") or {}).get("workerGroupSpec") or []
-        for index, group in enumerate(groups):
-            path = (*cluster, "workerGroupSpec", index, "k8sPod")
-            yield path, f"worker:{group.get('groupName')}", ("ray-worker",)
-    elif root.get("type") == "spark":
-        yield ("custom", "driverPod"), "driver", ("spark-kubernetes-driver",)
-        yield ("custom", "executorPod"), "executor", ("spark-kubernetes-executor",)
 
 
 TASK_TEMPLATE = TaskTemplateKind(

@@ -11,6 +11,7 @@ from kubetailor.plugins.cli.installed import installed
 from kubetailor.plugins.cli.options import config_option, no_config
 from kubetailor.plugins.cli.output import fail, faults_of, print_json
 from kubetailor.registry import Chain
+from kubetailor.registry.hookspecs import PROJECT
 from kubetailor.registry.location import config_path
 from kubetailor.registry.step import LAYERS
 
@@ -36,8 +37,12 @@ def check(config: Path | None) -> None:
         click.echo(f"chain {chain.name}: {_layers(chain)}")
     for advice in found.advice:
         click.echo(f"Advice: {advice}")
-    plugins = found.plugins
-    counts = {"chain": found.chains, "plugin": plugins.all, "transformer": plugins.transformers}
+    plugins = [plugin for plugin in found.plugins.all if plugin.distribution != PROJECT]
+    counts = {
+        "chain": found.chains,
+        "plugin": plugins,
+        "transformer": found.plugins.transformers,
+    }
     parts = (_count(len(things), what) for what, things in counts.items())
     click.echo(f"{found.file}: {', '.join(parts)}: no error")
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from contextlib import redirect_stdout
 from typing import Any
 
 import click
 
-from kubetailor.plugins.cli.output import note, print_json, print_table, shortened
+from kubetailor.plugins.cli.changes import print_changes
+from kubetailor.plugins.cli.output import note, print_json
 from kubetailor.plugins.cli.tailoring import Asked, Outcome, over_manifests
-from kubetailor.registry import Change
 
-__all__ = ["explain", "near", "print_changes"]
+__all__ = ["explain"]
 
 
 @click.command()
@@ -62,6 +61,10 @@ def _explain_object(
     from kubetailor.plugins.client.explain import explain_object
     from kubetailor.registry.tailor import Tailor
 
+    if os.path.isfile(target):
+        raise click.UsageError(
+            f"{target} is a file: `explain -f` takes manifests, `flyte show` a module of tasks"
+        )
     if asked.filename or asked.recursive or asked.phase or asked.override:
         raise click.UsageError("-f, -R, --phase, --override, --set and --on are not for TYPE/NAME")
     with redirect_stdout(sys.stderr):
@@ -76,35 +79,3 @@ def _rows(outcome: Outcome) -> list[dict[str, Any]]:
     document = outcome.document
     found = {"object": outcome.title, "source": document.source, "line": document.line}
     return [{**found, **change.as_json()} for change in outcome.result.changes()]
-
-
-def print_changes(title: str, changes: Sequence[Change]) -> None:
-    """Changes as a table.
-
-    Args:
-        title: what the table is about.
-        changes: the changes.
-    """
-    if not changes:
-        click.echo(f"{title}: no change")
-        return
-    columns = ("FIELD", "CHANGE", "STEP", "PLUGIN", "PLACE")
-    print_table(columns, map(_cells, changes), title=title)
-
-
-def _cells(change: Change) -> tuple[str, ...]:
-    old = "" if change.op == "add" else f"{shortened(change.old)} "
-    new = "removed" if change.op == "remove" else shortened(change.new)
-    return (
-        change.field,
-        f"{old}→ {new}",
-        f"{change.step} ({change.layer})",
-        change.plugin,
-        near(change.place),
-    )
-
-
-def near(place: str) -> str:
-    """A place in a file, from the working directory if it is below that."""
-    here = os.getcwd() + os.sep
-    return place.removeprefix(here)

@@ -22,7 +22,10 @@ __all__ = ["accelerators", "kinds", "plugins"]
 @output_option("table", "json", default="table")
 @config_option
 def plugins(output: str, config: Path | None) -> None:
-    """List the plugins, with what is wrong with some."""
+    """List the plugins, with what is wrong with some.
+
+    `kubetailor transformers` has the names of what they register.
+    """
     found, _ = installed(config)
     rows: list[dict[str, Any]] = [
         {
@@ -46,7 +49,7 @@ def plugins(output: str, config: Path | None) -> None:
                 row["origin"],
                 row["version"] or "",
                 ", ".join(row["hooks"]),
-                ", ".join(row["transformers"]),
+                str(len(row["transformers"]) or ""),
                 row["error"] or "",
             )
             for row in rows
@@ -58,7 +61,11 @@ def plugins(output: str, config: Path | None) -> None:
 @output_option("table", "json", default="table")
 @config_option
 def accelerators(output: str, config: Path | None) -> None:
-    """List the accelerators."""
+    """List the accelerators.
+
+    With the resource, Flyte's word for the device, and the nodes by their labels. It is a long
+    list, to be looked through with grep; `-o json` has all that an entry says.
+    """
     _, catalogue = installed(config)
     found: list[Accelerator] = []
     for name in sorted(catalogue):

@@ -6,7 +6,7 @@ Every `pyflyte` imports this module, so nothing heavier than click may be import
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 if TYPE_CHECKING:
-    from kubetailor.registry import Transformer
     from kubetailor.registry.overrides.document import Override
+    from kubetailor.registry.plugins import Plugins
 
 __all__ = ["OVERRIDE_OPTIONS", "GivenOverride", "override_options"]
 
@@ -38,11 +38,11 @@ class GivenOverride:
         """Whether anything was given."""
         return self.file is not None or bool(self.sets or self.on)
 
-    def read(self, transformers: Mapping[str, Transformer]) -> Override:
+    def read(self, plugins: Plugins) -> Override:
         """The override: the file's steps, then those of the words.
 
         Args:
-            transformers: those that are installed, by name.
+            plugins: those that are loaded.
 
         Raises:
             OverrideError: the file cannot be read, or a word cannot be.
@@ -59,7 +59,7 @@ class GivenOverride:
             except OSError as error:
                 raise OverrideError(f"{self.file}: {error.strerror}") from None
             found = Override.parse(text, str(self.file))
-        return found + override_of_words(self.sets, self.on, transformers)
+        return found + override_of_words(self.sets, self.on, plugins)
 
 
 OVERRIDE_OPTIONS: Final = (

@@ -171,7 +171,7 @@ def _outcome(tailor: Tailor, given: GivenOverride) -> OverrideOutcome | None:
         return None
     from kubetailor.registry.overrides.outcome import OverrideOutcome
 
-    written = given.read(tailor.config.plugins.transformers)
+    written = given.read(tailor.config.plugins)
     return OverrideOutcome(tailor.config.overrides.compile(written))
 
 

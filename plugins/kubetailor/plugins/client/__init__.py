@@ -19,10 +19,10 @@ __all__ = ["register_commands"]
 @pluggy.HookimplMarker("kubetailor")
 def register_commands(cli: click.Group) -> None:
     """Add ``kubetailor launch``, ``override`` and ``execution``."""
-    from kubetailor.plugins.client.annotate import override
-    from kubetailor.plugins.client.edit import edit
-    from kubetailor.plugins.client.execution import execution
-    from kubetailor.plugins.client.launch import launch
+    from kubetailor.plugins.client.commands.annotate import override
+    from kubetailor.plugins.client.commands.edit import edit
+    from kubetailor.plugins.client.commands.execution import execution
+    from kubetailor.plugins.client.commands.launch import launch
 
     override.add_command(edit)
     for command in (launch, override, execution):

@@ -37,50 +37,45 @@ is not said by the task. `rest` is for reading. So are a GPU's `device`, which i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from kubetailor.plugins.client.editable_pod import editable_pod
-from kubetailor.plugins.client.previews import NodePreview, Preview
-from kubetailor.plugins.client.rendering import title_of
+from kubetailor.plugins.client.preview import Preview
 from kubetailor.registry import Catalogue
 from kubetailor.workloads import Draft, Json, JsonMap, Workload
-from kubetailor.workloads.kinds import Kind
-from kubetailor.workloads.task_template import REPLICAS
+from kubetailor.workloads.task_pods import REPLICAS, overlay_places, ray_groups
+from kubetailor.workloads.task_template import TASK_TEMPLATE
 
 __all__ = ["TASK_WORDS", "document", "editable"]
 
 _OURS: Final = "kubetailor.dev/"
 
 
-def document(
-    preview: Preview, pick: Callable[[NodePreview], JsonMap], kind: Kind, catalogue: Catalogue
-) -> JsonMap:
+def document(preview: Preview, catalogue: Catalogue, *, final: bool = True) -> JsonMap:
     """Every node of a preview, in the words of the transformers.
 
     Args:
         preview: the preview.
-        pick: which version of a node: ``lambda node: node.final``.
-        kind: the row of task templates.
         catalogue: the accelerators.
+        final: whether it is what will run, or else what is registered.
     """
     found: JsonMap = {}
     for execution in preview.executions:
         for node in execution.nodes:
-            said = editable(pick(node), kind, catalogue)
+            said = editable(node.final if final else node.registered, catalogue)
             if execution.path:
                 head = ("task", "task_type", "version")
                 own = {name: said.pop(name) for name in head}
                 said = {**own, "launches": str(execution.registered.name), **said}
-            found[title_of(execution, node)] = said
+            found[node.title] = said
     return {"nodes": found}
 
 
-def editable(template: JsonMap, kind: Kind, catalogue: Catalogue) -> JsonMap:
+def editable(template: JsonMap, catalogue: Catalogue) -> JsonMap:
     """A task template in the words of the transformers.
 
     Args:
         template: flyteidl.core.TaskTemplate in JSON form, as it is at a node.
-        kind: the row of task templates.
         catalogue: the accelerators.
     """
     read = Draft(template).get
@@ -93,7 +88,7 @@ def editable(template: JsonMap, kind: Kind, catalogue: Catalogue) -> JsonMap:
         said = say(template)
         if said is not None or word in _ALWAYS:
             found[word] = said
-    workload = Workload(template, kind)
+    workload = Workload(template, TASK_TEMPLATE)
     found["labels"] = dict(workload.labels)
     found["annotations"] = _without_ours(workload.annotations)
     found["pods"] = {", ".join(pod.roles): editable_pod(pod, catalogue) for pod in workload.pods()}
@@ -104,12 +99,12 @@ def editable(template: JsonMap, kind: Kind, catalogue: Catalogue) -> JsonMap:
 
 
 def _cache(template: JsonMap) -> JsonMap:
-    metadata = _map(template.get("metadata"))
+    read = Draft(template).get
     said = {
-        "cache": metadata.get("discoverable", False),
-        "version": metadata.get("discoveryVersion"),
-        "serialize": metadata.get("cacheSerializable"),
-        "ignored_inputs": metadata.get("cacheIgnoreInputVars"),
+        "cache": read(("metadata", "discoverable")) or False,
+        "version": read(("metadata", "discoveryVersion")),
+        "serialize": read(("metadata", "cacheSerializable")),
+        "ignored_inputs": read(("metadata", "cacheIgnoreInputVars")),
     }
     return {name: value for name, value in said.items() if value or name == "cache"}
 
@@ -129,15 +124,13 @@ def _replicas(template: JsonMap) -> JsonMap | None:
 
 def _counted(template: JsonMap) -> Iterator[tuple[str, Json]]:
     read = Draft(template).get
-    kind = str(template.get("type"))
-    for role, place in REPLICAS.get(kind, {}).items():
+    for role, place in REPLICAS.get(str(template.get("type")), {}).items():
         for field in _COUNTS:
             if (number := read(("custom", *place, field))) is not None:
                 yield role, number
-    groups = read(("custom", "rayCluster", "workerGroupSpec"))
-    for group in groups if isinstance(groups, list) and kind == "ray" else ():
-        if isinstance(group, dict) and "replicas" in group:
-            yield f"worker:{group.get('groupName')}", group["replicas"]
+    for path, role in ray_groups(template):
+        if (number := read((*path, "replicas"))) is not None:
+            yield role, number
 
 
 _COUNTS: Final = ("replicas", "numberOfWorkers")
@@ -149,30 +142,18 @@ def _spark_conf(template: JsonMap) -> Json:
 
 def _task_config(template: JsonMap) -> JsonMap | None:
     """`custom` without the Spark conf, and without pods, images and resources of replicas."""
-    if not (custom := _map(template.get("custom"))):
-        return None
-    draft = Draft({"custom": custom})
+    draft = Draft(template)
     draft.drop(("custom", "sparkConf"))
-    for name in ("driverPod", "executorPod"):
-        draft.drop(("custom", name))
+    for path, *_ in overlay_places(template):
+        draft.drop(path)
+    for path, _ in ray_groups(template):
+        draft.drop((*path, "replicas"))
     for place in REPLICAS.get(str(template.get("type")), {}).values():
         for field in ("image", "resources", "common", *_COUNTS):
             draft.drop(("custom", *place, field))
         if draft.get(("custom", *place)) == {}:
             draft.drop(("custom", *place))
-    for path in _ray_groups(draft):
-        for field in ("k8sPod", "replicas"):
-            draft.drop((*path, field))
     return draft.get(("custom",)) or None
-
-
-def _ray_groups(draft: Draft) -> Iterator[tuple[str | int, ...]]:
-    cluster = ("custom", "rayCluster")
-    if draft.get((*cluster, "headGroupSpec")):
-        yield (*cluster, "headGroupSpec")
-    groups = draft.get((*cluster, "workerGroupSpec"))
-    for index in range(len(groups) if isinstance(groups, list) else 0):
-        yield (*cluster, "workerGroupSpec", index)
 
 
 TASK_WORDS: Final[Mapping[str, Callable[[JsonMap], Json]]] = {
@@ -192,7 +173,3 @@ _ALWAYS: Final = frozenset({"timeout", "interruptible"})
 
 def _without_ours(annotations: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in annotations.items() if not key.startswith(_OURS)}
-
-
-def _map(value: Any) -> JsonMap:
-    return value if isinstance(value, dict) else {}

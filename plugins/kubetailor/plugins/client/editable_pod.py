@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
-from kubetailor.registry import Accelerator, Catalogue
-from kubetailor.registry.marks import stated_pairs
-from kubetailor.transformers._gpu_asks import gpus_of
-from kubetailor.transformers._gpu_flyte import device_on
-from kubetailor.transformers._gpu_placement import pairs_on
+from kubetailor.registry import Catalogue
+from kubetailor.transformers.gpu_on import gpu_on
 from kubetailor.workloads import CannotChangeError, JsonMap, Pod
 from kubetailor.workloads.container import Container
 
@@ -30,7 +26,7 @@ def editable_pod(pod: Pod, catalogue: Catalogue) -> JsonMap:
     except CannotChangeError:
         return {"rest": pod.get()}
     found: JsonMap = {}
-    if gpu := _gpu(pod, primary, catalogue):
+    if gpu := gpu_on(pod, catalogue):
         found["gpu"] = gpu
     found["resources"] = _resources(pod, primary, catalogue)
     found["image"] = primary.image
@@ -49,42 +45,13 @@ def editable_pod(pod: Pod, catalogue: Catalogue) -> JsonMap:
     return found
 
 
-def _gpu(pod: Pod, primary: Container, catalogue: Catalogue) -> JsonMap | None:
-    """The accelerator by its name in the catalogue, and how many; None without a GPU."""
-    asked = gpus_of(pod, catalogue.marks.resources)
-    own = asked.get(primary.name) or next(iter(asked.values()), {})
-    device = device_on(pod.workload, catalogue.flyte)
-    if not (own or device):
-        return None
-    placed = pod.base if pod.is_replica and pod.base else pod
-    pairs = [*pairs_on(placed), *device.items()]
-    count = next(iter(own.values()), None)
-    present = catalogue.marks.present(pairs, own)
-    # Entries for whole GPUs and for slices share marks: one whose every pair is there is meant.
-    whole = [each for each in present if _is_placed(catalogue.at(each.name, count or 1), pairs)]
-    names = sorted(each.name for each in whole or present)
-    found: JsonMap = {"type": names[0] if len(names) == 1 else None}
-    if named := pod.workload.get("extendedResources", "gpuAccelerator", "device"):
-        found["device"] = named
-    elif len(names) > 1:
-        found["one_of"] = names
-    if count is not None:
-        found["count"] = count
-    return found
-
-
-def _is_placed(entry: Accelerator, pairs: Sequence[tuple[str, Any]]) -> bool:
-    stated = list(stated_pairs(entry))
-    return bool(stated) and all(pair in pairs for pair in stated)
-
-
 def _resources(pod: Pod, primary: Container, catalogue: Catalogue) -> JsonMap:
     """Requests and limits, but for GPUs, which are said by their count."""
     full = {alias: name for name, alias in pod.workload.resource_aliases.items()}
     return {
         part: {
             name: value
-            for name, value in _map(primary.resources.get(part)).items()
+            for name, value in (primary.resources.get(part) or {}).items()
             if full.get(name, name) not in catalogue.marks.resources
         }
         for part in ("requests", "limits")
@@ -93,7 +60,7 @@ def _resources(pod: Pod, primary: Container, catalogue: Catalogue) -> JsonMap:
 
 def _rest(pod: Pod, primary: Container) -> JsonMap:
     """The pod spec without what other words say of it."""
-    spec = _map(pod.get())
+    spec: JsonMap = pod.get()
     rest = {key: value for key, value in spec.items() if key not in _SAID and value}
     containers: list[Any] = []
     for container in spec.get("containers") or []:
@@ -109,7 +76,3 @@ def _rest(pod: Pod, primary: Container) -> JsonMap:
 
 _SAID: Final = frozenset({"containers", "nodeSelector", "tolerations", "priorityClassName"})
 _SAID_OF_PRIMARY: Final = frozenset({"image", "resources", "env"})
-
-
-def _map(value: Any) -> JsonMap:
-    return value if isinstance(value, dict) else {}

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kubetailor.registry import Override, OverrideError
+from kubetailor.registry.source import Source, read_core
+from kubetailor.registry.source import text as text_of
 from kubetailor.workloads import Json, JsonMap, same
 
 __all__ = ["override_of_edit"]
@@ -36,6 +38,43 @@ class _Place:
         return OverrideError(f"node {self.where}: {message}")
 
 
+def read_edited(text: str, file: str) -> JsonMap:
+    """The document that was saved, read by the rules of a config.
+
+    Where Kubernetes has strings, a plain scalar is the text that was written: `no` and `0755` too.
+
+    Args:
+        text: what was saved.
+        file: what to call it, for messages.
+
+    Raises:
+        ConfigError: it is no YAML, or no document of nodes.
+    """
+    data = Source(text.encode(errors="replace"), file).data
+    nodes = data.get("nodes") if isinstance(data, dict) else None
+    if not isinstance(nodes, dict):
+        raise OverrideError("expected a map `nodes`, and a map of each node")
+    return {**_typed(data), "nodes": {title: _typed(node) for title, node in nodes.items()}}
+
+
+def _typed(value: Any, word: str = "") -> Any:
+    if isinstance(value, dict):
+        return {
+            key: text_of(item)
+            if isinstance(item, str) and (word in _STRINGS or key in _STRING)
+            else _typed(item, key)
+            for key, item in value.items()
+        }
+    return [_typed(item, word) for item in value] if isinstance(value, list) else read_core(value)
+
+
+_STRINGS: Final = frozenset({"labels", "annotations", "env", "node_selector", "spark_conf"})
+"""Words that are maps of strings."""
+
+_STRING: Final = frozenset({"key", "value"})
+"""What is a string in tolerations."""
+
+
 def override_of_edit(before: JsonMap, after: JsonMap, workflows: Mapping[str, str]) -> Override:
     """The override that makes one document the other.
 
@@ -49,6 +88,9 @@ def override_of_edit(before: JsonMap, after: JsonMap, workflows: Mapping[str, st
     Raises:
         OverrideError: what was changed cannot be overridden.
     """
+    for word in _changed(before, after):
+        if word != "nodes":
+            raise OverrideError(f"`{word}` cannot be changed; what can be is in `nodes`")
     old, new = _nodes(before), _nodes(after)
     if old.keys() != new.keys():
         odd = ", ".join(sorted(old.keys() ^ new.keys()))

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kubetailor.plugins.client.asking import ask, raw
-from kubetailor.plugins.client.registered import Name, Registered, find
-from kubetailor.plugins.execution.identity import plain_inputs
+from kubetailor.plugins.client.names import Name
+from kubetailor.plugins.client.registered import Registered, find
+from kubetailor.plugins.execution.literals import plain_inputs
 from kubetailor.registry.overrides.document import OVERRIDE, Override
 from kubetailor.workloads import JsonMap, KubetailorError
 

@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 
 import click
 
-from kubetailor.plugins.cli.explain import near, print_changes
+from kubetailor.plugins.cli.changes import near, print_changes
 from kubetailor.plugins.cli.output import note, print_json, print_table, shortened
 from kubetailor.plugins.client.cluster import Cluster
 from kubetailor.plugins.client.cluster_object import Basis, Explanation, Lineage, explained
@@ -55,7 +55,7 @@ def registered(known: JsonMap, found: Explanation, tailor: Tailor) -> Basis:
         KubetailorError: FlyteAdmin cannot be asked, or has no such node.
     """
     from kubetailor.plugins.client.executions import Execution, ExecutionId
-    from kubetailor.plugins.client.preview import preview
+    from kubetailor.plugins.client.previewing import preview_of
     from kubetailor.plugins.client.remote import remote_of
 
     place = [known.get(name) for name in ("project", "domain", "execution")]
@@ -63,13 +63,7 @@ def registered(known: JsonMap, found: Explanation, tailor: Tailor) -> Basis:
         raise KubetailorError("it does not say which project and domain its execution is in")
     id_ = ExecutionId(*map(str, place))
     execution = Execution.read(remote_of(id_.project, id_.domain), id_)
-    shown = preview(
-        execution.registered(),
-        tailor,
-        labels=execution.labels or None,
-        annotations=execution.annotations or None,
-        inputs=execution.plain_inputs(),
-    )
+    shown = preview_of(execution, tailor)
     found.notes += (f"this config refuses the execution: {fault}" for fault in shown.faults)
     nodes, node, task = shown.executions[0].nodes, known.get("node"), known.get("task")
     matching = [one for one in nodes if one.id == node] or [

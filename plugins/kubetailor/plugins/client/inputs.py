@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -83,4 +84,6 @@ def _converted(remote: FlyteRemote, value: Any, python_type: Any, literal_type: 
         remote.context, literal_type=literal_type, python_type=python_type, is_remote=True
     )
     written = text(value) if isinstance(value, str) else json.dumps(read_core(value))
-    return converter.click_type.convert(written, None, None)
+    # Files and directories ask the command where it runs.
+    command = click.Context(click.Command("run"), obj=SimpleNamespace(is_remote=True, verbose=0))
+    return converter.click_type.convert(written, None, command)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kubetailor.plugins.cli.output import note, warn
+from kubetailor.plugins.cli.output import note
 from kubetailor.plugins.client.annotations import launch_plan_of, merged, own_annotations
-from kubetailor.plugins.execution.identity import plain_inputs
+from kubetailor.plugins.execution.literals import plain_inputs, plain_values
 from kubetailor.plugins.flyte.messages import as_json
 from kubetailor.registry import KubetailorError, Override
 from kubetailor.registry.tailor import Tailor
@@ -42,10 +42,7 @@ class Launch:
         if self.unchecked is not None:
             note(f"what the override does could not be checked: {self.unchecked}")
         if self.preview is not None:
-            for text in self.preview.warnings:
-                warn(text)
-            for text in self.preview.notices:
-                note(text)
+            self.preview.say()
 
 
 def tailor_in_force(path: Path | None = None) -> Tailor:
@@ -97,7 +94,7 @@ def prepare(
     Raises:
         OverrideError: a step may not be, is for no task, or changes nothing.
     """
-    from kubetailor.plugins.client.preview import preview
+    from kubetailor.plugins.client.previewing import preview
 
     tailor = tailor or tailor_in_force()
     launch_plan = launch_plan_of(remote, entity)
@@ -129,8 +126,17 @@ def _plain(inputs: Mapping[str, Any]) -> dict[str, Any]:
     from flytekit.models.literals import Literal
 
     literals = {name: as_json(v.to_flyte_idl()) for name, v in inputs.items() if type(v) is Literal}
-    plain = {name: v for name, v in inputs.items() if isinstance(v, str | int | float)}
-    return {**plain, **plain_inputs(literals)}
+    return {**plain_values(_as_maps(inputs)), **plain_inputs(literals)}
+
+
+def _as_maps(value: Any) -> Any:
+    """A value with maps for its dataclasses and models; nothing is copied, as it may be large."""
+    if isinstance(value, Mapping):
+        return {key: _as_maps(item) for key, item in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: _as_maps(getattr(value, each.name)) for each in fields(value)}
+    model: Any = getattr(type(value), "model_fields", None)
+    return value if model is None else {name: _as_maps(getattr(value, name)) for name in model}
 
 
 def _registered(remote: FlyteRemote, entity: Any) -> Registered:

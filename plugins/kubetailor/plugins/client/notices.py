@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from kubetailor.plugins.execution.elsewhere import is_dynamic, is_eager
 from kubetailor.plugins.execution.override import launch_alone
-from kubetailor.plugins.execution.tailored import Execution, TailoredNode
+from kubetailor.plugins.execution.tailored_execution import TailoredExecution
+from kubetailor.plugins.execution.tailored_node import TailoredNode
 from kubetailor.registry.overrides.compiled import CompiledOverride
 from kubetailor.registry.step import Step
 from kubetailor.registry.tailor import Tailor
@@ -64,7 +65,7 @@ class Notices:
         return replace(override, steps=tuple(s for s in override.steps if s.name not in lost))
 
     def of_execution(
-        self, execution: Execution, path: tuple[str, ...], unknown: Iterable[str]
+        self, execution: TailoredExecution, path: tuple[str, ...], unknown: Iterable[str]
     ) -> None:
         """Take note of an execution that is tailored.
 
@@ -77,11 +78,11 @@ class Notices:
             return
         self._inputs.update(dict.fromkeys(unknown))
         for node in execution.nodes():
-            self._of_node(node, ".".join((*path, node.id)))
+            self._of_node(node, "/".join((*path, node.id)))
 
     def of_unknown(self, path: tuple[str, ...], why: str) -> None:
         """Take note of children that cannot be looked at."""
-        where = f" of {'.'.join(path)}" if path else ""
+        where = f" of {'/'.join(path)}" if path else ""
         self.say(f"the executions that nodes{where} launch are not looked at: {why}")
         self._unknown[f"executions{where} that are not looked at"] = None
 

@@ -1,233 +1,143 @@
-"""What the cluster will do with an execution, before there is one, by the same code."""
+"""What the cluster will do with an execution, as data."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from kubetailor.plugins.client.notices import Notices
-from kubetailor.plugins.client.previews import ExecutionPreview, NodePreview, Preview
-from kubetailor.plugins.client.registered import Name, Registered
-from kubetailor.plugins.execution.compiled import flyte_workflow
-from kubetailor.plugins.execution.override import override_of
-from kubetailor.plugins.execution.tailored import Execution, NodeError
-from kubetailor.registry import OverrideError
+from kubetailor.plugins.cli.output import note, warn
+from kubetailor.plugins.client.registered import Registered
+from kubetailor.plugins.execution.node_overrides import at_node
+from kubetailor.plugins.execution.tailored_node import TailoredNode
+from kubetailor.plugins.flyte.undo import undo
+from kubetailor.registry import Chain, Change, OverrideError
 from kubetailor.registry.overrides.compiled import CompiledOverride
-from kubetailor.registry.overrides.document import OVERRIDE, Override
-from kubetailor.registry.overrides.outcome import OverrideOutcome
-from kubetailor.registry.tailor import Tailor
-from kubetailor.workloads import JsonMap, Kind, KubetailorError
-from kubetailor.workloads.form import check_form
-from kubetailor.workloads.task_template import TASK_TEMPLATE
+from kubetailor.workloads import JsonMap
 
-__all__ = ["ExecutionPreview", "NodePreview", "Preview", "preview"]
-
-_PLAIN = (bool, int, float, str)
-"""Types of inputs that a `when` can look at."""
+__all__ = ["ExecutionPreview", "NodePreview", "Preview"]
 
 
-def preview(
-    registered: Registered,
-    tailor: Tailor,
-    override: Override | None = None,
-    *,
-    labels: Mapping[str, str] | None = None,
-    annotations: Mapping[str, str] | None = None,
-    inputs: Mapping[str, Any] | None = None,
-    overwrite_cache: bool = False,
-    project: str | None = None,
-    domain: str | None = None,
-) -> Preview:
-    """What the cluster will make of an execution.
+@dataclass(frozen=True)
+class NodePreview:
+    """A node that runs a task, before and after.
 
-    Args:
-        registered: what is launched.
-        tailor: the config; `Tailor.built_in()` where there is none.
-        override: the execution's override; None for the one that the annotations hold.
-        labels: the labels of the request; None for the launch plan's.
-        annotations: its annotations, without the override; None for the launch plan's.
-        inputs: its inputs, of which a `when` sees those that are plain values; the launch plan's
-            stand for those not given. None if they are not known yet.
-        overwrite_cache: cached results are not used, as with `--overwrite-cache`.
-        project: where it runs; by default where it is registered.
-        domain: the same.
-
-    Returns:
-        What will happen. An override that would be refused is no exception here: see `faults`.
+    Attributes:
+        id: its nested id, such as ``n1.n0``.
+        title: what messages call it: its id, behind those of the nodes that launch its execution.
+        task: the name of its task.
+        task_type: Flyte's type of it.
+        version: the version that it is registered as.
+        registered: the task template as it is registered, in JSON form, with what the node
+            states otherwise laid over it.
+        author: the same as its author wrote it: what the chain of `serialize` did is undone.
+        final: what FlytePropeller will run.
+        spec: the node as FlyteAdmin compiles it: retries, timeouts and what `with_overrides` says.
+        final_spec: the same as it will be.
+        chain: the chain, with the override; None if none is selected.
+        changes: what each step changes of what the author wrote, in order.
+        deferred: what waits for which phase, and why; None if nothing does.
+        warnings: what there is to say of it.
     """
-    return _Previewing(tailor, overwrite_cache).of(
-        registered,
-        override,
-        place={
-            "project": project or registered.name.project,
-            "domain": domain or registered.name.domain,
-        },
-        labels=dict(labels or registered.labels),
-        annotations=dict(annotations or registered.annotations),
-        inputs={**registered.inputs, **(inputs or {})},
-        known=inputs is not None,
-    )
 
+    id: str
+    title: str
+    task: str
+    task_type: str
+    version: str
+    registered: JsonMap
+    author: JsonMap
+    final: JsonMap
+    spec: JsonMap
+    final_spec: JsonMap
+    chain: Chain | None
+    changes: tuple[Change, ...]
+    deferred: str | None
+    warnings: tuple[str, ...]
 
-class _Previewing:
-    """One preview while it is made."""
-
-    def __init__(self, tailor: Tailor, overwrite_cache: bool) -> None:
-        self._tailor = tailor
-        self._notices = Notices(tailor, overwrite_cache)
-        self._kind: Kind = tailor.config.plugins.kinds[TASK_TEMPLATE.group, TASK_TEMPLATE.name]
-        self._faults: dict[str, None] = {}
-        self._warnings: dict[str, None] = {}
-        self._executions: list[ExecutionPreview] = []
-        self._override: CompiledOverride | None = None
-        self._kept: CompiledOverride | None = None  # what the cluster can do of it
-        self._seen: set[Name] = set()
-        self._outcome: OverrideOutcome | None = None
-
-    def of(
-        self,
-        registered: Registered,
-        override: Override | None,
-        *,
-        place: Mapping[str, str],
-        labels: Mapping[str, str],
-        annotations: dict[str, str],
-        inputs: Mapping[str, Any],
-        known: bool,
-    ) -> Preview:
-        try:
-            if override is not None:
-                self._override = self._tailor.config.overrides.compile(override)
-                annotations[OVERRIDE] = override.annotation()
-            elif (text := annotations.get(OVERRIDE)) is not None:
-                self._override = self._tailor.config.overrides.read(text)
-        except OverrideError as error:
-            self._faults[str(error)] = None
-            annotations.pop(OVERRIDE, None)
-        self._kept = self._notices.kept(self._override)
-        if self._kept is not None:
-            self._outcome = OverrideOutcome(self._kept)
-        obj = flyte_workflow(
-            registered.closure,
-            **place,
-            labels=labels,
-            annotations=annotations,
-            inputs={name: value for name, value in inputs.items() if isinstance(value, _PLAIN)},
-        )
-        unknown = frozenset[str]() if known else registered.variables - inputs.keys()
-        self._add(registered, (), obj, unknown)
-        self._judge()
-        return Preview(
-            tuple(self._executions),
-            self._override,
-            tuple(self._faults),
-            tuple(self._warnings),
-            tuple(self._notices.said),
-        )
-
-    # executions --------------------------------------------------------------------------------
-
-    def _add(
-        self,
-        registered: Registered,
-        path: tuple[str, ...],
-        obj: JsonMap,
-        unknown: frozenset[str],
-    ) -> None:
-        """One execution, then those that its nodes launch: each launch plan once, as all are alike.
+    @classmethod
+    def of(cls, tailored: TailoredNode, path: tuple[str, ...]) -> NodePreview:
+        """A node, after the chain ran over its task there.
 
         Args:
-            registered: what it is an execution of.
-            path: the nested ids of the nodes that lead to it.
-            obj: the FlyteWorkflow.
-            unknown: the inputs that are not known.
+            tailored: the node.
+            path: the nested ids of the nodes that lead to its execution.
         """
-        self._seen.add(registered.name)
-        execution, after = self._tailored(obj, path)
-        where = "".join(f"{each}: " for each in path)
-        self._warnings.update(dict.fromkeys(where + each for each in execution.warnings))
-        nodes = tuple(NodePreview.of(each, self._kind) for each in execution.nodes())
-        self._executions.append(ExecutionPreview(registered, path, nodes, obj, after))
-        self._notices.of_execution(execution, path, unknown)
-        for id_, child in self._children(registered, path).items():
-            if child.name not in self._seen:
-                unknown = child.variables - child.inputs.keys()
-                self._add(child, (*path, id_), _launched_by(after, child), unknown)
+        node, pair, template = tailored.node, tailored.pair, tailored.template
+        spec = tailored.spec
+        id_: JsonMap = template.get("id", {})
+        author, _ = undo(template)
+        return cls(
+            id=tailored.id,
+            title="/".join((*path, tailored.id)),
+            task=id_.get("name", ""),
+            task_type=template.get("type", ""),
+            version=id_.get("version", ""),
+            registered=at_node(template, node.spec),
+            author=at_node(author, node.spec),
+            final=at_node(pair.template, spec),
+            spec=node.spec,
+            final_spec=spec,
+            chain=pair.chain,
+            changes=() if pair.result is None else tuple(pair.result.changes()),
+            deferred=tailored.deferred,
+            warnings=tailored.warnings,
+        )
 
-    def _tailored(self, obj: JsonMap, path: tuple[str, ...]) -> tuple[Execution, JsonMap]:
-        """An execution with its override; without it, if it would be refused with it."""
-        for override in (self._override_of(obj), None):
-            execution = Execution(obj, self._tailor, namespace=obj["metadata"]["namespace"])
-            try:
-                outcome = self._outcome if override is self._kept else None
-                return execution, execution.tailored(override, outcome)
-            except NodeError as error:
-                self._faults["".join(f"{each}: " for each in path) + self._fault(error)] = None
-            except KubetailorError as error:
-                self._faults[str(error)] = None
-        return execution, obj
 
-    def _override_of(self, obj: JsonMap) -> CompiledOverride | None:
-        """The override of an execution: the one asked for, or that of a child's own launch plan."""
-        text = obj["metadata"].get("annotations", {}).get(OVERRIDE)
-        top = self._executions[0].before if self._executions else obj
-        if text == top["metadata"].get("annotations", {}).get(OVERRIDE):
-            return self._kept
-        try:
-            return self._notices.kept(override_of(obj, self._tailor))
-        except OverrideError as error:
-            self._faults[str(error)] = None
-            return None
+@dataclass(frozen=True)
+class ExecutionPreview:
+    """One execution: the one asked for, or one that a node of another launches.
 
-    def _fault(self, error: NodeError) -> str:
-        """Why a task cannot be tailored.
+    Attributes:
+        registered: what it is an execution of.
+        path: the nested ids of the nodes that lead to it; empty for the one asked for.
+        nodes: its nodes that run tasks.
+        before: the FlyteWorkflow as FlyteAdmin will create it.
+        after: the same as the webhook will make it.
+    """
+
+    registered: Registered
+    path: tuple[str, ...]
+    nodes: tuple[NodePreview, ...]
+    before: JsonMap
+    after: JsonMap
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What will happen.
+
+    Attributes:
+        executions: the one asked for, then those that its nodes launch, each launch plan once.
+        override: the override, or None.
+        faults: why it would be refused; none if it would not.
+        warnings: what the cluster would warn of.
+        notices: what will not happen, though it is asked for, and what to do.
+    """
+
+    executions: tuple[ExecutionPreview, ...]
+    override: CompiledOverride | None
+    faults: tuple[str, ...]
+    warnings: tuple[str, ...]
+    notices: tuple[str, ...]
+
+    @property
+    def nodes(self) -> Iterator[NodePreview]:
+        """The nodes of all executions."""
+        return (node for execution in self.executions for node in execution.nodes)
+
+    def say(self) -> None:
+        """Say on stderr what the cluster would warn of, and what will not happen."""
+        for text in self.warnings:
+            warn(text)
+        for text in self.notices:
+            note(text)
+
+    def check(self) -> None:
+        """Refuse what the cluster would refuse.
 
         Raises:
-            Exception: it is our fault, or a transformer's.
+            OverrideError: with all faults.
         """
-        cause = error.error.__cause__ or error.error
-        if not isinstance(cause, KubetailorError):
-            # Nothing checks the form of an object before it is read: that may be why it failed.
-            try:
-                check_form(error.template, error.kind)
-            except KubetailorError as form:
-                return f"{error.what}{form}"
-            if not isinstance(error.error, KubetailorError):
-                raise error.error
-        return str(error)
-
-    def _children(self, registered: Registered, path: tuple[str, ...]) -> Mapping[str, Registered]:
-        try:
-            return registered.children()
-        except KubetailorError as error:
-            self._notices.of_unknown(path, str(error))
-            return {}
-
-    # the override ------------------------------------------------------------------------------
-
-    def _judge(self) -> None:
-        """Each step of the override that does nothing, over all executions."""
-        if self._outcome is None or self._faults:
-            return
-        for step in self._outcome.idle():
-            fault = str(self._outcome.fault(step))
-            if why := self._notices.may_yet(step):
-                self._notices.say(f"{fault}; it may do so yet: {why}")
-            else:
-                self._faults[fault] = None
-
-
-def _launched_by(parent: JsonMap, child: Registered) -> JsonMap:
-    """The FlyteWorkflow of an execution that a node launches: it inherits labels and annotations.
-
-    What FlyteAdmin does with those of the child's launch plan is what it does for any request.
-    """
-    metadata: JsonMap = parent["metadata"]
-    return flyte_workflow(
-        child.closure,
-        project=parent["executionId"]["project"],
-        domain=parent["executionId"]["domain"],
-        labels=metadata.get("labels") or child.labels,
-        annotations=metadata.get("annotations") or child.annotations,
-        inputs=child.inputs,
-    )
+        if self.faults:
+            raise OverrideError("\n".join(self.faults))

@@ -78,7 +78,7 @@ def _read(given: GivenOverride) -> tuple[Override, Tailor]:
     from kubetailor.plugins.client.launching import tailor_in_force
 
     tailor = tailor_in_force()
-    override = given.read(tailor.config.plugins.transformers)
+    override = given.read(tailor.config.plugins)
     tailor.config.overrides.compile(override)
     return override, tailor
 

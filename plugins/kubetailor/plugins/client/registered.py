@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 from kubetailor.plugins.client.asking import ask
 from kubetailor.plugins.client.names import EntityKind, Name, find_message, why_not
 from kubetailor.plugins.execution.compiled import closure_of_task, flyte_workflow
-from kubetailor.plugins.execution.identity import plain_inputs
 from kubetailor.plugins.execution.instances import Instances
+from kubetailor.plugins.execution.literals import plain_inputs
 from kubetailor.workloads import JsonMap, KubetailorError
 
 if TYPE_CHECKING:
     from flytekit.remote import FlyteRemote
 
-__all__ = ["EntityKind", "Name", "Registered", "find", "registered_of"]
+__all__ = ["Registered", "find", "registered_of"]
 
 _KINDS: Final[tuple[EntityKind, ...]] = ("launch plan", "workflow", "task")
 """The order in which a name is looked up."""

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from kubetailor.plugins.client.asking import ask
+from kubetailor.plugins.client.names import Name
 from kubetailor.workloads import KubetailorError
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from kubetailor.plugins.client.registered import Registered
 
-__all__ = ["entity_of", "remote_of"]
+__all__ = ["entity_of", "look_up", "remote_of"]
 
 
 def remote_of(project: str, domain: str) -> FlyteRemote:
@@ -41,12 +42,28 @@ def remote_of(project: str, domain: str) -> FlyteRemote:
         logger.setLevel(before)
 
 
-def entity_of(remote: FlyteRemote, registered: Registered) -> Any:
+def look_up(name: str) -> Registered:
+    """What is registered under a name, where pyflyte would look.
+
+    Args:
+        name: ``PROJECT/DOMAIN/NAME[@VERSION]``.
+
+    Raises:
+        KubetailorError: there is none, FlyteAdmin cannot be asked, or flytekit is not installed.
+    """
+    from kubetailor.plugins.client.registered import find
+
+    asked = Name.parse(name)
+    return find(remote_of(asked.project, asked.domain), asked)
+
+
+def entity_of(registered: Registered) -> Any:
     """What flytekit launches of what is registered: a FlyteLaunchPlan or a FlyteTask.
 
     Raises:
         KubetailorError: it is a workflow without a launch plan, or FlyteAdmin cannot be asked.
     """
+    remote = registered.remote
     fetch = {"launch plan": remote.fetch_launch_plan, "task": remote.fetch_task}
     if registered.kind not in fetch:
         raise KubetailorError(

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from kubetailor.plugins.cli.output import print_diff, unified_diff
-from kubetailor.plugins.client.preview import ExecutionPreview, NodePreview, Preview
+from kubetailor.plugins.client.preview import Preview
 from kubetailor.plugins.flyte.undo import TASK_PLACE
 from kubetailor.workloads import Draft, JsonMap
 from kubetailor.workloads.task_target import as_pod_task
 
-__all__ = ["print_diffs", "title_of"]
-
-
-def title_of(execution: ExecutionPreview, node: NodePreview) -> str:
-    """What messages call a node: its id, behind those of the nodes that launch its execution."""
-    return "/".join((*execution.path, node.id))
+__all__ = ["print_diffs"]
 
 
 def print_diffs(preview: Preview) -> bool:
@@ -23,15 +18,14 @@ def print_diffs(preview: Preview) -> bool:
         Whether there is any.
     """
     found = False
-    for execution in preview.executions:
-        for node in execution.nodes:
-            where = f"{title_of(execution, node)} ({node.task}"
-            registered, final = _shown(node.registered), _shown(node.final)
-            # A container that became a pod is shown as that pod: what is left is the chain's.
-            before = as_pod_task(registered, final)
-            text = unified_diff(before, final, f"{where}, registered)", f"{where}, final)")
-            print_diff(text)
-            found = found or bool(text)
+    for node in preview.nodes:
+        where = f"{node.title} ({node.task}"
+        registered, final = _shown(node.registered), _shown(node.final)
+        # A container that became a pod is shown as that pod: what is left is the chain's.
+        before = as_pod_task(registered, final)
+        text = unified_diff(before, final, f"{where}, registered)", f"{where}, final)")
+        print_diff(text)
+        found = found or bool(text)
     return found
 
 

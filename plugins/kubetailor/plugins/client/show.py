@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kubetailor.plugins.cli.output import note, print_json, warn
+from kubetailor.plugins.cli.output import print_json
 from kubetailor.workloads import JsonMap, dump_yaml
-from kubetailor.workloads.task_template import TASK_TEMPLATE
 
 if TYPE_CHECKING:
     from kubetailor.plugins.cli.overriding import GivenOverride
@@ -53,21 +52,15 @@ def show_registered(
     Raises:
         KubetailorError: there is no such thing, or the cluster would refuse the override.
     """
-    from kubetailor.plugins.client.preview import preview
-    from kubetailor.plugins.client.registered import Name, find
-    from kubetailor.plugins.client.remote import remote_of
+    from kubetailor.plugins.client.previewing import preview
+    from kubetailor.plugins.client.remote import look_up
     from kubetailor.plugins.client.rendering import print_diffs
 
     with redirect_stdout(sys.stderr):  # what a plugin or flytekit prints
-        said = override.read(tailor.config.plugins.transformers) if override else None
-        asked = Name.parse(name)
-        registered = find(remote_of(asked.project, asked.domain), asked)
-        found = preview(registered, tailor, said)
+        said = override.read(tailor.config.plugins) if override else None
+        found = preview(look_up(name), tailor, said)
         found.check()
-    for text in found.warnings:
-        warn(text)
-    for text in found.notices:
-        note(text)
+    found.say()
     final = diff or bool(override)
     document = _document(found, tailor, final=final, templates=templates)
     if output == "json":
@@ -83,21 +76,12 @@ def show_registered(
 
 def _document(found: Preview, tailor: Tailor, *, final: bool, templates: bool) -> JsonMap:
     from kubetailor.plugins.client.editable import document
-    from kubetailor.plugins.client.rendering import title_of
 
-    kind = tailor.config.plugins.kinds[TASK_TEMPLATE.group, TASK_TEMPLATE.name]
-    said = document(
-        found,
-        lambda node: node.final if final else node.registered,
-        kind,
-        tailor.config.catalogue,
-    )
+    said = document(found, tailor.config.catalogue, final=final)
     changes: JsonMap = {}
-    for execution in found.executions:
-        for node in execution.nodes:
-            title = title_of(execution, node)
-            if templates:
-                said["nodes"][title]["template"] = node.final if final else node.registered
-            if node.changes:
-                changes[title] = [change.as_json() for change in node.changes]
+    for node in found.nodes:
+        if templates:
+            said["nodes"][node.title]["template"] = node.final if final else node.registered
+        if node.changes:
+            changes[node.title] = [change.as_json() for change in node.changes]
     return {**said, "changes": changes} if final and changes else said

@@ -38,7 +38,7 @@ def overridden(
     Raises:
         OverrideError: a step may not be, does nothing, or reads what only an execution says.
     """
-    override = tailor.config.overrides.compile(given.read(tailor.config.plugins.transformers))
+    override = tailor.config.overrides.compile(given.read(tailor.config.plugins))
     for step in override.steps:
         if fields := sorted(step.when.fields & _OF_EXECUTIONS):
             raise OverrideError(
@@ -58,17 +58,16 @@ def _launched(
     item: Tailored, override: CompiledOverride, outcome: OverrideOutcome, tailor: Tailor
 ) -> Tailored:
     registered: JsonMap = item.after
-    kind = tailor.config.plugins.kinds[TASK_TEMPLATE.group, TASK_TEMPLATE.name]
     task = tailor.task("launch", **{"version": None, **known_of_template(registered)})
     try:
-        pair = tailor_pair(tailor, registered, {}, kind, task, override)
+        pair = tailor_pair(tailor, registered, {}, task, override)
     except DeferError as unknown:
         raise OverrideError(
             f"{item.where}: `select` needs {unknown.field}, which a module does not say: give it "
             f"with --task {unknown.field}=…"
         ) from None
     result = pair.result or Result(registered, registered)
-    outcome.add(task, result, kind)
+    outcome.add(task, result, TASK_TEMPLATE)
     after = registered if same(registered, pair.template) else pair.template
     became = Outcome(registered, after, result, pair.chain, pair.warnings)
     return replace(item, before=registered, after=after, outcome=became)

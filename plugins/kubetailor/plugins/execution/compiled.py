@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from kubetailor.plugins.execution.identity import FLYTE_GROUP
+from kubetailor.plugins.execution.literals import literal_of
 from kubetailor.workloads import JsonMap
 from kubetailor.workloads.duration import go_duration_text, parse_duration
 from kubetailor.workloads.quantity import is_positive
@@ -72,7 +73,7 @@ def flyte_workflow(
             **{name: values for name, values in maps.items() if values},
         },
         "executionId": {"project": project, "domain": domain},
-        "inputs": {"literals": {name: _literal(value) for name, value in (inputs or {}).items()}},
+        "inputs": {"literals": {name: literal_of(value) for name, value in (inputs or {}).items()}},
         "node-defaults": {
             name: value for name, value in primary.get("metadataDefaults", {}).items() if value
         },
@@ -229,16 +230,3 @@ def _pod(pod: JsonMap | None) -> JsonMap | None:
     if pod is None:
         return None
     return {written: pod[name] for name, written in _POD_FIELDS.items() if name in pod}
-
-
-def _literal(value: Any) -> JsonMap:
-    """A plain value as flyteidl.core.Literal in JSON form."""
-    if isinstance(value, bool):
-        primitive: JsonMap = {"boolean": value}
-    elif isinstance(value, int):
-        primitive = {"integer": str(value)}
-    elif isinstance(value, float):
-        primitive = {"floatValue": value}
-    else:
-        primitive = {"stringValue": str(value)}
-    return {"scalar": {"primitive": primitive}}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Any, Final
 
+from kubetailor.plugins.execution.literals import plain_inputs
 from kubetailor.workloads import Draft, JsonMap
 
-__all__ = ["FLYTE_GROUP", "bound_inputs", "is_execution", "known_of_execution", "plain_inputs"]
+__all__ = ["FLYTE_GROUP", "bound_inputs", "is_execution", "known_of_execution"]
 
 FLYTE_GROUP: Final = "flyte.lyft.com"
 
@@ -54,29 +53,3 @@ def bound_inputs(spec: JsonMap) -> dict[str, Any]:
         if isinstance(binding, dict) and isinstance(binding.get("var"), str)
     }
     return plain_inputs(literals)
-
-
-_PRIMITIVES: Final[Mapping[str, type]] = {
-    "integer": int,
-    "floatValue": float,
-    "stringValue": str,
-    "boolean": bool,
-}
-
-
-def plain_inputs(literals: Any) -> dict[str, Any]:
-    """The inputs that are plain values.
-
-    Args:
-        literals: flyteidl.core.Literal in JSON form, by name.
-    """
-    return dict(_plain(literals))
-
-
-def _plain(literals: Any) -> Iterator[tuple[str, Any]]:
-    for name, literal in literals.items() if isinstance(literals, dict) else ():
-        primitive = Draft({"literal": literal}).get(("literal", "scalar", "primitive"))
-        for kind, value in primitive.items() if isinstance(primitive, dict) else ():
-            if kind in _PRIMITIVES:
-                with suppress(TypeError, ValueError):
-                    yield name, _PRIMITIVES[kind](value)

@@ -17,18 +17,18 @@ from typing import Any, Final
 from kubetailor.plugins.execution.node_fields import compiled_fields, own_metadata
 from kubetailor.plugins.execution.node_resources import (
     PARTS,
-    as_map,
     by_full_name,
     primary_of,
     resources_back,
 )
 from kubetailor.plugins.flyte.node_pod import POD_PLACE, with_pod
 from kubetailor.plugins.flyte.undo import undo
-from kubetailor.workloads import CannotChangeError, Draft, JsonMap, Kind, Workload, same
+from kubetailor.workloads import CannotChangeError, Draft, JsonMap, Workload, same
 from kubetailor.workloads.container import Container
+from kubetailor.workloads.draft import as_map
 from kubetailor.workloads.form import check_form
 from kubetailor.workloads.quantity import is_extended_resource
-from kubetailor.workloads.task_template import GPU_ALIAS
+from kubetailor.workloads.task_template import GPU_ALIAS, TASK_TEMPLATE
 
 __all__ = ["NodeOverrides", "at_node"]
 
@@ -107,7 +107,7 @@ class NodeOverrides:
                     return int(number)
         return None
 
-    def base(self, template: JsonMap, kind: Kind) -> JsonMap:
+    def base(self, template: JsonMap) -> JsonMap:
         """A task template with the node's pod in the place of its own.
 
         Raises:
@@ -116,7 +116,7 @@ class NodeOverrides:
         if self.pod is None:
             return template
         found = with_pod(template, self.pod)
-        check_form(found, kind)
+        check_form(found, TASK_TEMPLATE)
         return found
 
     def pod_back(self, spec: JsonMap) -> Spec:
@@ -127,17 +127,14 @@ class NodeOverrides:
         own = {name: self.pod[ours] for name, ours in _POD_FIELDS.items() if ours in self.pod}
         return {} if same({**written, **own}, written) else {"podTemplate": {**written, **own}}
 
-    def laid_over(
-        self, base: JsonMap, kind: Kind, *, moved: frozenset[str] = frozenset()
-    ) -> JsonMap:
+    def laid_over(self, base: JsonMap, *, moved: frozenset[str] = frozenset()) -> JsonMap:
         """A task template as FlytePropeller will run it at this node.
 
         Args:
             base: the template, with the node's pod.
-            kind: the row of task templates.
             moved: resources that the chain has put others in place of.
         """
-        workload = Workload(base, kind)
+        workload = Workload(base, TASK_TEMPLATE)
         for lay in (self._lay_resources, self._lay_image):
             before = workload.commit()
             try:
@@ -168,34 +165,30 @@ class NodeOverrides:
         if self.image is not None:
             primary.set_image(self.image)
 
-    def once_more(self, over: JsonMap, after: JsonMap, kind: Kind) -> JsonMap:
+    def once_more(self, over: JsonMap, after: JsonMap) -> JsonMap:
         """A task template on which what the node states holds again, whatever `steps` wrote there.
 
         Args:
             over: what the steps were given.
             after: what they made of it.
-            kind: the row of task templates.
         """
-        was, now = (primary_of(Workload(template, kind)) for template in (over, after))
+        was, now = (primary_of(Workload(template, TASK_TEMPLATE)) for template in (over, after))
         gone: frozenset[str] = frozenset()
         if was and now and any(map(is_extended_resource, now.resource_names - was.resource_names)):
             gone = frozenset(was.resource_names - now.resource_names)
-        return self.laid_over(after, kind, moved=gone)
+        return self.laid_over(after, moved=gone)
 
-    def taken_off(
-        self, base: JsonMap, over: JsonMap, after: JsonMap, kind: Kind
-    ) -> tuple[JsonMap, Spec]:
+    def taken_off(self, base: JsonMap, over: JsonMap, after: JsonMap) -> tuple[JsonMap, Spec]:
         """The template for this node, and the fields of the node that change.
 
         Args:
             base: the template as its author wrote it, with the node's pod.
             over: the same with the rest of the node laid over it.
             after: what the chain made of that.
-            kind: the row of task templates.
         """
         spec: Spec = {}
-        workload = Workload(after, kind)
-        own, was, now = (primary_of(Workload(t, kind)) for t in (base, over, after))
+        workload = Workload(after, TASK_TEMPLATE)
+        own, was, now = (primary_of(Workload(t, TASK_TEMPLATE)) for t in (base, over, after))
         mine = primary_of(workload)
         if own and was and now and mine:
             kept = resources_back(self.resources, own, was, now, mine)
@@ -232,18 +225,17 @@ class NodeOverrides:
         return draft.checkpoint(), spec
 
 
-def at_node(template: JsonMap, spec: JsonMap, kind: Kind) -> JsonMap:
+def at_node(template: JsonMap, spec: JsonMap) -> JsonMap:
     """A task template as FlytePropeller will run it at a node.
 
     Args:
         template: the template.
         spec: the node of the FlyteWorkflow.
-        kind: the row of task templates.
     """
     overrides = NodeOverrides.of(spec, template)
     if overrides is None:
         return template
-    return overrides.laid_over(overrides.base(template, kind), kind)
+    return overrides.laid_over(overrides.base(template))
 
 
 def _pod(written: JsonMap) -> tuple[JsonMap | None, list[str]]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from kubetailor.workloads import CannotChangeError, JsonMap, Workload, same
 from kubetailor.workloads.container import Container
+from kubetailor.workloads.draft import as_map
 from kubetailor.workloads.task_template import GPU_ALIAS
 
-__all__ = ["PARTS", "as_map", "by_full_name", "primary_of", "resources_back"]
+__all__ = ["PARTS", "by_full_name", "primary_of", "resources_back"]
 
 PARTS: Final = ("requests", "limits")
 
@@ -80,8 +81,3 @@ def by_full_name(container: Container, part: str) -> JsonMap:
     """Requests or limits of a container by their full names."""
     full = {alias: name for name, alias in GPU_ALIAS.items()}
     return {full.get(n, n): value for n, value in as_map(container.resources.get(part)).items()}
-
-
-def as_map(value: Any) -> JsonMap:
-    """A map; what is none is an empty one."""
-    return value if isinstance(value, dict) else {}

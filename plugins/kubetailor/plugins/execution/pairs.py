@@ -18,8 +18,9 @@ from kubetailor.registry import Chain, Result, TaskContext
 from kubetailor.registry.overrides.compiled import CompiledOverride
 from kubetailor.registry.step import Step
 from kubetailor.registry.tailor import Tailor
-from kubetailor.workloads import Draft, JsonMap, Kind, Workload, same
+from kubetailor.workloads import Draft, JsonMap, Workload, same
 from kubetailor.workloads.form import check_form
+from kubetailor.workloads.task_template import TASK_TEMPLATE
 
 __all__ = ["Pair", "tailor_pair"]
 
@@ -49,7 +50,6 @@ def tailor_pair(
     tailor: Tailor,
     template: JsonMap,
     spec: JsonMap,
-    kind: Kind,
     task: TaskContext,
     override: CompiledOverride | None = None,
 ) -> Pair:
@@ -59,7 +59,6 @@ def tailor_pair(
         tailor: the config.
         template: the template.
         spec: the node.
-        kind: the row of task templates.
         task: what is known of the task.
         override: the execution's override.
 
@@ -69,28 +68,28 @@ def tailor_pair(
     """
     author, warnings = undo(template)
     if author is not template:
-        check_form(author, kind)  # the way back may lead to anything
+        check_form(author, TASK_TEMPLATE)  # the way back may lead to anything
     overrides = NodeOverrides.of(spec, template)
-    base = author if overrides is None else overrides.base(author, kind)
-    over = base if overrides is None else overrides.laid_over(base, kind)
-    chain = tailor.chain_of(task, Workload(over, kind), override)
+    base = author if overrides is None else overrides.base(author)
+    over = base if overrides is None else overrides.laid_over(base)
+    chain = tailor.chain_of(task, Workload(over, TASK_TEMPLATE), override)
     stamp = read_stamp(Draft(template).get(_STAMP_PLACE))
     if overrides is None:
         if chain is not None and stamp is not None and _goes_on(stamp, chain, task):
-            result = chain.run(template, kind, task, start=stamp.done)
+            result = chain.run(template, TASK_TEMPLATE, task, start=stamp.done)
             return Pair(_stamped(result, chain, task), {}, chain, result)
         if chain is None:
             return Pair(author, {}, warnings=tuple(warnings))
-        result = chain.run(author, kind, task)
+        result = chain.run(author, TASK_TEMPLATE, task)
         return Pair(_stamped(result, chain, task), {}, chain, result, tuple(warnings))
     warnings += overrides.warnings
     if chain is None:
         return Pair(author, overrides.pod_back(spec), warnings=tuple(warnings))
-    result, overruled = _run(chain, overrides, over, kind, task)
+    result, overruled = _run(chain, overrides, over, task)
     after = _stamped(result, chain, task, overruled=overruled)
     if after is over:
         return Pair(author, overrides.pod_back(spec), chain, result, tuple(warnings))
-    after, changes = overrides.taken_off(base, over, after, kind)
+    after, changes = overrides.taken_off(base, over, after)
     return Pair(after, changes, chain, result, tuple(warnings))
 
 
@@ -102,7 +101,7 @@ def _goes_on(stamp: Stamp, chain: Chain, task: TaskContext) -> bool:
 
 
 def _run(
-    chain: Chain, overrides: NodeOverrides, over: JsonMap, kind: Kind, task: TaskContext
+    chain: Chain, overrides: NodeOverrides, over: JsonMap, task: TaskContext
 ) -> tuple[Result, bool]:
     """`defaults` and `steps`, what the node states, then the override and `enforce`.
 
@@ -112,8 +111,8 @@ def _run(
     below = [step for step in chain.steps if step.layer in ("defaults", "steps")]
     kept = [index for index, step in enumerate(below) if _applies(step, overrides)]
     steps = tuple(_with_count(below[index], overrides) for index in kept)
-    first = replace(chain, steps=steps).run(over, kind, task)
-    after = overrides.once_more(over, first.after, kind)
+    first = replace(chain, steps=steps).run(over, TASK_TEMPLATE, task)
+    after = overrides.once_more(over, first.after)
     overruled = steps != tuple(below) or not same(after, first.after)
     first.after = after
     if first.until is not None:
@@ -121,7 +120,7 @@ def _run(
         first.deferred = tuple(step.name for step in chain.steps[first.done :])
         return first, overruled
     upper = replace(chain, steps=chain.steps[len(below) :])
-    last = upper.run(first.after, kind, task)
+    last = upper.run(first.after, TASK_TEMPLATE, task)
     result = replace(
         last,
         before=over,

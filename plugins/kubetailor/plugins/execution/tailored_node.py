@@ -9,7 +9,7 @@ from typing import NamedTuple
 from kubetailor.plugins.execution.node_fields import follow
 from kubetailor.plugins.execution.nodes import Node
 from kubetailor.plugins.execution.pairs import Pair
-from kubetailor.workloads import Draft, JsonMap, Kind
+from kubetailor.workloads import Draft, JsonMap
 
 __all__ = ["Made", "NodeError", "TailoredNode", "write_node"]
 
@@ -20,15 +20,13 @@ class NodeError(Exception):
     Attributes:
         what: which task at which node, for messages.
         template: the task template.
-        kind: the row of task templates.
         error: what was raised.
     """
 
-    def __init__(self, what: str, template: JsonMap, kind: Kind, error: Exception) -> None:
+    def __init__(self, what: str, template: JsonMap, error: Exception) -> None:
         super().__init__(f"{what}{error}")
         self.what: str = what
         self.template: JsonMap = template
-        self.kind: Kind = kind
         self.error: Exception = error
 
 

@@ -41,9 +41,15 @@ def flyte() -> None:
 @config_option
 @chain_option
 @task_option
-@click.option("-p", "--project", help="The project that the tasks are to be registered in.")
-@click.option("-d", "--domain", help="The domain that the tasks are to be registered in.")
-@click.option("-v", "--version", help="The version that the tasks are to be registered as.")
+@click.option(
+    "-p", "--project", metavar="NAME", help="The project that the tasks are to be registered in."
+)
+@click.option(
+    "-d", "--domain", metavar="NAME", help="The domain that the tasks are to be registered in."
+)
+@click.option(
+    "-v", "--version", metavar="VERSION", help="The version that the tasks are to be registered as."
+)
 @click.option(
     "-i",
     "--image",
@@ -69,8 +75,8 @@ def show(
 ) -> None:
     """Show tasks before and after their chain, or what is registered.
 
-    What comes after it is what will be registered. With an override that comes before, and what an
-    execution with it would run comes after.
+    What comes out of the chain is what will be registered. With an override that is shown first,
+    and then what an execution with the override would run.
 
     MODULE is an importable module or package, or the path of a file or of a package's folder,
     which has an __init__.py. PACKAGE.tgz is what `pyflyte package` wrote.
@@ -81,6 +87,7 @@ def show(
     version the active launch plan, or what was registered last. Each of its nodes is shown, also
     in subworkflows and in the executions that it launches, in the words of the transformers: as it
     is registered, or with an override or --diff as the cluster would run it. No config is needed.
+    FlyteAdmin is that of pyflyte: its config file, or FLYTE_PLATFORM_URL.
     """
     from kubetailor.plugins.client.show import is_name, show_registered
     from kubetailor.plugins.client.unregistered import overridden

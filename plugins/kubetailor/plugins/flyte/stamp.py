@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from kubetailor.registry import Chain, Result
 from kubetailor.workloads import Draft, JsonMap, Path
-from kubetailor.workloads.task_template import TASK_TEMPLATE
+from kubetailor.workloads.task_pods import overlay_places
+from kubetailor.workloads.task_template import object_is_pod
 
 __all__ = ["STAMP", "stamp_of", "stamped"]
 
@@ -51,33 +52,8 @@ def stamped(template: JsonMap, stamp: str) -> JsonMap:
 def _places(template: JsonMap) -> Iterator[Path]:
     """The metadata that is to have the stamp."""
     yield _OBJECT
-    if "k8sPod" in template and _pods_have_their_own(template):
+    if "k8sPod" in template and not object_is_pod(template.get("type")):
         yield _PODS
-    find = _GROUPS.get(str(template.get("type")))
-    for path in find(template.get("custom") or {}) if find else ():
-        if isinstance(Draft(template).get(("custom", *path)), dict):
-            yield ("custom", *path, "metadata")
-
-
-def _pods_have_their_own(template: JsonMap) -> bool:
-    """Whether the pods are not the object itself, or do not get its metadata."""
-    kind = TASK_TEMPLATE.object_kind(template)
-    return kind != "Pod" or template.get("type") == "container_array"
-
-
-def _ray_groups(custom: JsonMap) -> Iterator[Path]:
-    yield ("rayCluster", "headGroupSpec", "k8sPod")
-    for index in range(len((custom.get("rayCluster") or {}).get("workerGroupSpec") or ())):
-        yield ("rayCluster", "workerGroupSpec", index, "k8sPod")
-
-
-def _spark_groups(custom: JsonMap) -> Iterator[Path]:
-    yield ("driverPod",)
-    yield ("executorPod",)
-
-
-_GROUPS: Mapping[str, Callable[[JsonMap], Iterable[Path]]] = {
-    "ray": _ray_groups,
-    "spark": _spark_groups,
-}
-"""Where task types keep pods of their own, whose metadata would beat the task's."""
+    for path, *_ in overlay_places(template):  # their metadata would beat the task's
+        if isinstance(Draft(template).get(path), dict):
+            yield (*path, "metadata")

@@ -165,7 +165,12 @@ class Admission:
             self.request["uid"],
             patch=patch,
             warnings=self.warnings,
-            audit={"chain": chain.name, "digest": chain.digest, "steps": ",".join(steps)},
+            audit={
+                "chain": chain.name,
+                "digest": chain.digest,
+                "override": _override(chain),
+                "steps": ",".join(steps),
+            },
         )
         outcome: Outcome = "patched" if patch else "unchanged"
         return replace(self._said(response, outcome, "", chain, steps), operations=len(patch))
@@ -200,12 +205,17 @@ class Admission:
             reason,
             chain.name if chain else "",
             chain.digest if chain else "",
+            _override(chain),
             steps,
             warnings=tuple(self.warnings),
             undecided=sum(result.undecided for result in self.results),
             inapplicable=sum(result.inapplicable for result in self.results),
             known=self.known,
         )
+
+
+def _override(chain: Chain | None) -> str:
+    return chain.override.digest if chain and chain.override else ""
 
 
 def _short(digest: str) -> str:

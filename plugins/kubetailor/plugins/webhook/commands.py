@@ -41,7 +41,13 @@ def _secret(_: click.Context, __: click.Parameter, text: str | None) -> tuple[st
 
 @webhook.command()
 @config_option
-@click.option("--host", default="0.0.0.0", show_default=True, help="The address to listen on.")
+@click.option(
+    "--host",
+    default="0.0.0.0",
+    show_default=True,
+    metavar="ADDRESS",
+    help="The address to listen on.",
+)
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -103,11 +109,16 @@ def _namespace(_: click.Context, __: click.Parameter, text: str) -> str:
 @webhook.command("manifests")
 @config_option
 @click.option(
-    "--image", required=True, callback=_image, help="The image that has kubetailor[webhook]."
+    "--image",
+    required=True,
+    callback=_image,
+    metavar="IMAGE",
+    help="The image that has kubetailor[webhook].",
 )
 @click.option(
     "-n",
     "--namespace",
+    metavar="NAME",
     default="kubetailor-system",
     show_default=True,
     callback=_namespace,
@@ -121,7 +132,7 @@ def _namespace(_: click.Context, __: click.Parameter, text: str) -> str:
     help="Who makes the certificates.",
 )
 def manifests_(config: Path | None, image: str, namespace: str, certificates: str) -> None:
-    """Print everything that a cluster needs, for `kubectl apply -f -`.
+    """Print all that a cluster needs, for `kubectl apply -f -`.
 
     The config, and plugin files beside it, become a ConfigMap.
     """

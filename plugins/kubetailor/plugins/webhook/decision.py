@@ -53,6 +53,7 @@ class Decision:
         reason: why it was ignored or denied.
         chain: the name of the chain, or "".
         digest: its digest, or "".
+        override: the digest of the execution's override that it ran with, or "".
         steps: the steps that changed something.
         operations: how many operations the patch has.
         warnings: what the chain had to say.
@@ -67,6 +68,7 @@ class Decision:
     reason: str = ""
     chain: str = ""
     digest: str = ""
+    override: str = ""
     steps: tuple[str, ...] = ()
     operations: int = 0
     warnings: tuple[str, ...] = ()

@@ -48,6 +48,7 @@ def log_decision(request: AdmissionRequest, decision: Decision, seconds: float) 
         "dryRun": bool(request.get("dryRun")),
         "chain": decision.chain,
         "digest": decision.digest,
+        "override": decision.override,
         "steps": decision.steps,
         "operations": decision.operations,
         "warnings": len(decision.warnings),

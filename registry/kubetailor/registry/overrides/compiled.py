@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kubetailor.registry.context import TaskContext
@@ -12,7 +12,8 @@ from kubetailor.registry.overrides.overridable import Overridable
 from kubetailor.registry.run import Run
 from kubetailor.registry.selectors import UNKNOWN_AT_ADMIT, View
 from kubetailor.registry.step import Step
-from kubetailor.workloads import Pod, Workload
+from kubetailor.workloads import JsonMap, Kind, Pod, Workload
+from kubetailor.workloads.task_template import TASK_TEMPLATE
 
 if TYPE_CHECKING:
     from kubetailor.registry.chain import Chain
@@ -63,13 +64,22 @@ class OverriddenRun(Run):
             self.result.matched = (*self.result.matched, step.name)
         return super()._arguments(step, pods)
 
+    def _kind_for_rules(self) -> Kind:
+        """The row by which a rule sees the object: a pod of a job is that job's, as at `launch`."""
+        kind, task_type = self.workload.kind, self.task.peek("task_type")
+        if not self.workload.is_child or not isinstance(task_type, str):
+            return kind
+        made: JsonMap = {"type": task_type}
+        name, group = TASK_TEMPLATE.object_kind(made), TASK_TEMPLATE.object_group(made)
+        return replace(kind, name=name, group=group)
+
     def _check_allowed(self, step: Step) -> None:
         override = self.chain.override
         assert override is not None
         if self._seen is None:  # before its first step: it cannot make what a rule asks for
             roots = self.result.roots
             given = roots[-1][1] if roots else self.result.before
-            self._seen = View(self.task, Workload(given, self.workload.kind))
+            self._seen = View(self.task, Workload(given, self._kind_for_rules()))
         refusals = override.overridable.refusals(step, self._seen, self.workload)
         if refusals:
             reasons = "; ".join(map(str, refusals))

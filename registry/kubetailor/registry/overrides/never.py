@@ -8,6 +8,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from kubetailor.registry.overrides.node_fields import NODE_FIELDS, node_fields
+from kubetailor.workloads.primary import PRIMARY_ANNOTATIONS
+
 __all__ = ["DEFAULT_USES", "NEVER", "Never", "key_of", "keys_of"]
 
 DEFAULT_USES: Final = frozenset(
@@ -63,6 +66,13 @@ def keys_of(value: Any) -> Iterator[str]:
     yield from map(key_of, value if isinstance(value, Mapping | list) else [value])
 
 
+def _paths(value: Any, above: str = "") -> Iterator[str]:
+    """The fields of a map, and with dots those below them."""
+    for key, item in value.items() if isinstance(value, Mapping) else ():
+        yield f"{above}{key}"
+        yield from _paths(item, f"{above}{key}.")
+
+
 def _owners(value: Any) -> Iterator[str]:
     """Whose the keys of labels or annotations are: what is before the ``/``."""
     return (key.partition("/")[0].lower() for key in keys_of(value))
@@ -81,16 +91,29 @@ def _sources(value: Any) -> Iterator[str]:
 
 _KEYS = frozenset({"keys"})
 _OURS = Never("keys of", _owners, ("kubetailor.dev", "*.kubetailor.dev"))
+# By these `enforce` finds the container that it is about.
+_PRIMARY = Never("the key", keys_of, PRIMARY_ANNOTATIONS)
 _OTHERS = Never(
     "keys of",
     _owners,
     (
         *("flyte*", "iam.*", "kubernetes.io", "*.kubernetes.io", "k8s.io", "*.k8s.io"),
-        *("x-k8s.io", "*.x-k8s.io"),  # `kueue` writes its own
+        *("x-k8s.io", "*.x-k8s.io"),  # `kueue` writes its own, and so do the other queues
+        *("kai.scheduler", "yunikorn.apache.org", "volcano.sh", "*.volcano.sh"),
+        *("queue", "applicationid", "priorityclassname"),
     ),
     _KEYS,
 )
-_VARIABLES = Never("variable", keys_of, ("LD_*", "PYTHON*", "FLYTE_*", "_F_*"), _KEYS)
+# Those of Flyte, and those by which a loader, Python, a shell, Java or Spark takes code.
+_VARIABLES = Never(
+    "variable",
+    keys_of,
+    (
+        *("LD_*", "PYTHON*", "FLYTE_*", "_F_*"),
+        *("PATH", "BASH_ENV", "CLASSPATH", "*JAVA*_OPTIONS", "SPARK_*"),
+    ),
+    _KEYS,
+)
 
 # What Spark would take images, service accounts, volumes, variables or code from.
 _PROPERTIES = Never(
@@ -99,7 +122,9 @@ _PROPERTIES = Never(
     (
         *("spark.kubernetes.*", "spark.executorEnv.*", "spark.jars*", "spark.plugins"),
         *("spark.master", "spark.submit.*", "spark.pyspark.*", "*JavaOptions"),
-        *("*.extraClassPath", "*.extraLibraryPath"),
+        *("*.extraClassPath", "*.extraLibraryPath", "*.discoveryScript"),
+        *("spark.hadoop.*", "spark.files", "spark.archives", "spark.python.*module"),
+        *("spark.r.*ommand", "spark.sql.hive.metastore.jars*"),
     ),
     _KEYS,
 )
@@ -112,13 +137,16 @@ _FIELDS = Never(
     ),
     _KEYS,
 )
+# KubeRay makes a line for a shell of them: ray-operator/controllers/ray/common/pod.go.
+_COMMAND = Never("what a shell reads:", _paths, ("*.rayStartParams",), frozenset({"in"}))
+_NODE = Never("what reaches the node:", node_fields, tuple(NODE_FIELDS), frozenset({"in"}))
 _SYSTEM = Never("the class", _texts, ("system-*",), frozenset({"in", "pattern"}))
 
 NEVER: Final[Mapping[tuple[str, str], tuple[Never, ...]]] = {
     ("labels", "set"): (_OURS, _OTHERS),
     ("labels", "remove"): (_OURS, _OTHERS),
-    ("annotations", "set"): (_OURS, _OTHERS),
-    ("annotations", "remove"): (_OURS, _OTHERS),
+    ("annotations", "set"): (_OURS, _PRIMARY, _OTHERS),
+    ("annotations", "remove"): (_OURS, _PRIMARY, _OTHERS),
     ("env", "set"): (
         _VARIABLES,
         # Whoever may launch need not be whoever may read the namespace's secrets.
@@ -135,8 +163,17 @@ NEVER: Final[Mapping[tuple[str, str], tuple[Never, ...]]] = {
     ),
     ("spark_conf", "set"): (_PROPERTIES,),
     ("spark_conf", "remove"): (_PROPERTIES,),
-    ("task_config", "set"): (_FIELDS,),
+    ("task_config", "set"): (_FIELDS, _COMMAND),
     ("priority_class", "name"): (_SYSTEM,),
     ("kai", "priority_class"): (_SYSTEM,),
+    # What may be overridden only where an entry of `overridable` names it.
+    ("volumes", "add"): (_NODE,),
+    ("volumes", "mount"): (_NODE,),
+    ("init_containers", "add"): (_NODE,),
+    ("sidecars", "add"): (_NODE,),
+    ("security_context", "pod_fields"): (_NODE,),
+    ("security_context", "container_fields"): (_NODE,),
+    ("patch", "pod"): (_NODE,),
+    ("patch", "object"): (_NODE,),
 }
 """(transformer, parameter) -> rows."""

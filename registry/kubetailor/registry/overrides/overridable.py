@@ -133,6 +133,12 @@ class Overridable:
         refused = [[Refusal(reason, rule.mark) for reason in rule.reasons(step)] for rule in rules]
         return [] if not all(refused) else [one for some in refused for one in some]
 
+    def conditions(self, step: Step) -> list[Selector]:
+        """Where a step may be: the `when` of each entry that allows it; none if it may anywhere."""
+        rules = [rule for rule in self.rules or () if rule.use == step.transformer.name]
+        found = [rule.when for rule in rules if not any(rule.reasons(step))]
+        return [] if any(not when.written for when in found) else found
+
 
 def _each_role(workload: Seen) -> list[SeenPod]:
     """Each pod as each of its roles sees it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from typing_extensions import is_typeddict
 
@@ -15,12 +15,13 @@ from kubetailor.registry.source import Source
 from kubetailor.registry.transformer import Transformer, is_union, unwrapped
 from kubetailor.workloads import nearest
 
+if TYPE_CHECKING:
+    from kubetailor.registry.plugins import Plugins
+
 __all__ = ["override_of_words"]
 
 
-def override_of_words(
-    sets: Sequence[str], on: Sequence[str], transformers: Mapping[str, Transformer]
-) -> Override:
+def override_of_words(sets: Sequence[str], on: Sequence[str], plugins: Plugins) -> Override:
     """The override that the words of a command say.
 
     The words for one transformer make one step. All of `on` hold, for every step.
@@ -30,7 +31,7 @@ def override_of_words(
             PARAM are keys, of which the last, in a map of scalars, may have dots. VALUE is YAML.
         on: ``KEY=GLOB``. After `labels`, `annotations` and `inputs` comes the name, as in
             ``labels.team``.
-        transformers: those that are installed.
+        plugins: those that are loaded, with their transformers.
 
     Raises:
         OverrideError: the first word that cannot be, and what is allowed.
@@ -47,7 +48,7 @@ def override_of_words(
             raise OverrideError(
                 "expected STEP.PARAM=VALUE, as in --set gpu.type=nvidia-h100-80gb", mark
             )
-        transformer, rest = _transformer(left, transformers, mark)
+        transformer, rest = _transformer(left, plugins, mark)
         keys = _keys(transformer, rest, mark)
         _put(found.setdefault(transformer.name, {}), keys, _value(right, mark), mark)
         places.setdefault(transformer.name, {})[keys] = mark
@@ -74,13 +75,11 @@ def _shared(one: tuple[str, ...], other: tuple[str, ...]) -> int:
     return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
 
 
-def _transformer(
-    left: str, transformers: Mapping[str, Transformer], mark: Mark
-) -> tuple[Transformer, str]:
+def _transformer(left: str, plugins: Plugins, mark: Mark) -> tuple[Transformer, str]:
     """The transformer with the longest name that `left` begins with, and the rest of it."""
     words = left.split(".")
     for end in range(len(words), 0, -1):
-        found = transformers.get(".".join(words[:end]))
+        found = plugins.transformers.get(".".join(words[:end]))
         if found is None:
             continue
         if end == len(words):
@@ -92,8 +91,7 @@ def _transformer(
             )
         return found, ".".join(words[end:])
     name = ".".join(words[:-1]) or left
-    near = nearest(name, transformers, what="known transformers", listing="kubetailor transformers")
-    raise OverrideError(f"no transformer {name!r}; {near}", mark)
+    raise OverrideError(plugins.no_transformer(name), mark)
 
 
 def _keys(transformer: Transformer, rest: str, mark: Mark) -> tuple[str, ...]:

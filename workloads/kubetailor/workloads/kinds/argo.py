@@ -61,17 +61,8 @@ class ArgoKind(Kind):
         above = Above(spec, place)
         for role, path in _templates(spec):
             target = TemplateTarget(root, above, role, (*place, *path))
-            workload.converted.append(target)
-            found.append(
-                Pod(
-                    workload,
-                    target.draft,
-                    ("spec",),
-                    roles=(role,),
-                    metadata=workload.metadata_at(workload.draft, (*place, *path, "metadata")),
-                    primary_names=(MAIN,),
-                )
-            )
+            metadata = workload.metadata_at(workload.draft, (*target.place, "metadata"))
+            found.append(target.pod_of(workload, metadata, (MAIN,)))
         return found
 
 

@@ -123,7 +123,7 @@ class TemplateTarget(LaidOut):
             new = None  # it has that from above
         move(draft, (*self.place, POD[name]), new)
 
-    def put_main(self, draft: Draft, name: str, old: Json, new: Json) -> None:
+    def put_main(self, draft: Draft, name: str, new: Json) -> None:
         """A field of the main container."""
         assert self._kind is not None
         self._check_patch(draft, name)

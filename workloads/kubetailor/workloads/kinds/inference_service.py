@@ -46,7 +46,6 @@ _SERVER_OWN = frozenset(  # PredictorExtensionSpec, ExplainerExtensionSpec and M
 )
 _MAIN = "kserve-container"
 _WORKER = "worker-container"
-_TRANSFORMER = "transformer-container"
 
 
 class ComponentTarget(LaidOut):
@@ -73,7 +72,7 @@ class ComponentTarget(LaidOut):
             raise self.refused(name)
         move(draft, (*self.place, name), new)
 
-    def put_main(self, draft: Draft, name: str, old: Json, new: Json) -> None:
+    def put_main(self, draft: Draft, name: str, new: Json) -> None:
         """A field of the server's container is the server's."""
         assert self._server is not None
         move(draft, (*self.place, self._server, name), new)
@@ -107,17 +106,8 @@ class InferenceServiceKind(Kind):
         for role, path, labelled in _components(value_at(workload.draft.root, (*at, "spec"))):
             place = (*at, "spec", *path)
             target = ComponentTarget(workload.draft.get(place), role, place)
-            workload.converted.append(target)
-            found.append(
-                Pod(
-                    workload,
-                    target.draft,
-                    ("spec",),
-                    roles=(role,),
-                    metadata=workload.metadata_at(workload.draft, place if labelled else None),
-                    primary_names=(_MAIN, _WORKER),
-                )
-            )
+            metadata = workload.metadata_at(workload.draft, place if labelled else None)
+            found.append(target.pod_of(workload, metadata, self.primary))
         return found
 
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from kubetailor.workloads.draft import Draft, Json, JsonMap, Path, dotted, same
 from kubetailor.workloads.errors import CannotChangeError
+from kubetailor.workloads.metadata import Metadata
+from kubetailor.workloads.pod import Pod
+
+if TYPE_CHECKING:
+    from kubetailor.workloads.workload import Workload
 
 __all__ = ["LaidOut", "move", "put_shared"]
 
@@ -34,6 +39,27 @@ class LaidOut:
         self.before: JsonMap = pod
         self.draft: Draft = Draft(pod)
 
+    def pod_of(
+        self, workload: Workload, metadata: Metadata | None, primary_names: tuple[str, ...]
+    ) -> Pod:
+        """The pod, as the workload shows it; what changes in it is written back.
+
+        Args:
+            workload: the workload.
+            metadata: its labels and annotations; None where the layout has none.
+            primary_names: names by which its kind knows the primary container.
+        """
+        workload.converted.append(self)
+        return Pod(
+            workload,
+            self.draft,
+            ("spec",),
+            roles=(self.role,),
+            metadata=metadata,
+            primary_names=primary_names,
+            place=self.place,
+        )
+
     def write_back(self, draft: Draft) -> None:
         """Put what changed where the operator reads it, or raise CannotChangeError."""
         after = self.draft.checkpoint()
@@ -46,7 +72,7 @@ class LaidOut:
         was, others_were = self._split(old)
         now, others = self._split(new)
         for name in _differing(was, now):
-            self.put_main(draft, name, was.get(name), now.get(name))
+            self.put_main(draft, name, now.get(name))
         if not same(others_were, others):
             self.put_others(draft, others_were, others)
         self.before = after
@@ -70,7 +96,7 @@ class LaidOut:
         """Put a field of the pod spec."""
         raise self.refused(name)
 
-    def put_main(self, draft: Draft, name: str, old: Json, new: Json) -> None:
+    def put_main(self, draft: Draft, name: str, new: Json) -> None:
         """Put a field of the main container."""
         raise self.refused(name)
 
@@ -82,7 +108,7 @@ class LaidOut:
         """The error for a field that has no place."""
         read = ", ".join(sorted(self.reads if reads is None else reads))
         return CannotChangeError(
-            f"{name} of a {self.role} is not read by {self.reader}; it reads {read}",
+            f"{name} of the {self.role} is not read by {self.reader}; it reads {read}",
             field=dotted(self.place),
         )
 
@@ -101,9 +127,9 @@ def move(draft: Draft, path: Path, new: Json) -> None:
 
 def put_shared(draft: Draft, path: Path, old: list[JsonMap], new: list[JsonMap]) -> None:
     """Put a list, by name, that other pods have a share in: only what this one changed."""
-    wanted = {entry["name"]: entry for entry in new}
-    gone = {entry["name"] for entry in old} - wanted.keys()
+    wanted = {entry.get("name"): entry for entry in new}
+    gone = {entry.get("name") for entry in old} - wanted.keys()
     written = {name: entry for name, entry in wanted.items() if entry not in old}
     there: list[JsonMap] = draft.get(path) or []
-    kept = [written.pop(e["name"], e) for e in there if e["name"] not in gone]
+    kept = [written.pop(e.get("name"), e) for e in there if e.get("name") not in gone]
     draft.keep(path, [*kept, *written.values()])

@@ -89,7 +89,7 @@ class SparkTarget(LaidOut):
         else:
             move(draft, (*self.place, _POD[name]), new)
 
-    def put_main(self, draft: Draft, name: str, old: Json, new: Json) -> None:
+    def put_main(self, draft: Draft, name: str, new: Json) -> None:
         """Of the resources, the GPUs have a place."""
         if name == "resources":
             self._put_gpu(draft, new)
@@ -107,7 +107,7 @@ class SparkTarget(LaidOut):
         gpus = {name: value for name, value in asked.items() if "/" in name}
         if len(gpus) > 1 or gpus.keys() != asked.keys():
             raise CannotChangeError(
-                f"resources of a {self.role}: the Spark operator reads one GPU resource here; "
+                f"resources of the {self.role}: the Spark operator reads one GPU resource here; "
                 "cores and memory are Spark's own fields",
                 field=f"spec.{self.role}",
             )
@@ -149,19 +149,9 @@ class SparkKind(Kind):
         app = value_at(workload.draft.root, (*at, *self.app))
         for role, name in _NAMES.items():
             if isinstance(value_at(app, (role,)), dict):
-                place = (*at, *self.app, role)
-                target = SparkTarget(app, role, place)
-                workload.converted.append(target)
-                found.append(
-                    Pod(
-                        workload,
-                        target.draft,
-                        ("spec",),
-                        roles=(role,),
-                        metadata=workload.metadata_at(workload.draft, place),
-                        primary_names=(name,),
-                    )
-                )
+                target = SparkTarget(app, role, (*at, *self.app, role))
+                metadata = workload.metadata_at(workload.draft, target.place)
+                found.append(target.pod_of(workload, metadata, (name,)))
         return found
 
 

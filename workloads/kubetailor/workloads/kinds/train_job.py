@@ -122,7 +122,7 @@ class JobTarget(LaidOut):
             )
         move(draft, (*self._patch(draft, "spec", name), "spec", name), new)
 
-    def put_main(self, draft: Draft, name: str, old: Json, new: Json) -> None:
+    def put_main(self, draft: Draft, name: str, new: Json) -> None:
         """The container of the training itself has fields of its own."""
         if name in self._fields:
             move(draft, (*self.place, self._fields[name]), new)
@@ -206,17 +206,8 @@ class TrainJobKind(Kind):
         found = []
         for job in dict.fromkeys(jobs):
             target = JobTarget(workload, at, job)
-            workload.converted.append(target)
-            found.append(
-                Pod(
-                    workload,
-                    target.draft,
-                    ("spec",),
-                    roles=(job,),
-                    metadata=workload.metadata_at(target.draft, ("metadata",)),
-                    primary_names=(job,),
-                )
-            )
+            metadata = workload.metadata_at(target.draft, ("metadata",))
+            found.append(target.pod_of(workload, metadata, (job,)))
         return found
 
 

@@ -8,20 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kubetailor.workloads.authored import is_port_name
-from kubetailor.workloads.draft import Json, JsonMap, Path
+from kubetailor.workloads.draft import Json, JsonMap, Path, as_list, as_map
 from kubetailor.workloads.errors import InvalidObjectError
 from kubetailor.workloads.names import check_env_name
-from kubetailor.workloads.validation.parts import (
-    Check,
-    Checks,
-    as_list,
-    as_map,
-    differs,
-    fault,
-    given,
-    new,
-)
+from kubetailor.workloads.validation.authored import is_port_name
+from kubetailor.workloads.validation.parts import Check, Checks, differs, fault, given, new
 
 __all__ = ["CHECKS"]
 

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from kubetailor.workloads.draft import Json, JsonMap, Key, Path, dotted, unshared
+from kubetailor.workloads.draft import Json, JsonMap, Key, Path, as_list, as_map, dotted, unshared
 from kubetailor.workloads.errors import InvalidObjectError
 
-__all__ = ["Check", "Checks", "as_list", "as_map", "differs", "fault", "given", "new"]
+__all__ = [
+    "TEMPLATE_GROUPS",
+    "Check",
+    "Checks",
+    "differs",
+    "fault",
+    "given",
+    "new",
+]
 
 Check: TypeAlias = Callable[[Json, Json, Path], None]
 """Given a value before and after, which are not one, and its path: raises on the first fault."""
@@ -16,20 +24,24 @@ Check: TypeAlias = Callable[[Json, Json, Path], None]
 Checks: TypeAlias = Mapping[str, Check]
 """Checks by the key of the value, wherever it is in an object."""
 
+TEMPLATE_GROUPS: Final = frozenset(
+    {
+        "apps",
+        "batch",
+        "batch.volcano.sh",
+        "jobset.x-k8s.io",
+        "kubeflow.org",
+        "kubernetes.dask.org",
+        "leaderworkerset.x-k8s.io",
+        "ray.io",
+    }
+)
+"""API groups whose kinds have whole pod specs, all of them in pod templates."""
+
 
 def fault(error: object, *path: Key) -> InvalidObjectError:
     """The error for a fault at a path."""
     return InvalidObjectError(str(error), field=dotted(path))
-
-
-def as_map(value: Json) -> JsonMap:
-    """The value, or an empty map if it is none."""
-    return value if isinstance(value, dict) else {}
-
-
-def as_list(value: Json) -> list[Json]:
-    """The value, or an empty list if it is none."""
-    return value if isinstance(value, list) else []
 
 
 def new(before: Json, after: Json) -> list[tuple[int, JsonMap]]:

@@ -4,29 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubetailor.workloads.draft import Json, JsonMap, Path
+from kubetailor.workloads.draft import Json, JsonMap, Path, as_list, as_map
 from kubetailor.workloads.errors import InvalidObjectError
 from kubetailor.workloads.named import CONTAINERS
 from kubetailor.workloads.names import check_name
-from kubetailor.workloads.validation.parts import as_list, as_map, fault, given
+from kubetailor.workloads.validation.parts import TEMPLATE_GROUPS, fault, given
 
 __all__ = ["check_containers", "volumes_elsewhere"]
 
 _FOR_SIDECARS: Final = ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle")
 
-_WHOLE: Final = frozenset(
-    {
-        "",
-        "apps",
-        "batch",
-        "batch.volcano.sh",
-        "jobset.x-k8s.io",
-        "kubeflow.org",
-        "kubernetes.dask.org",
-        "leaderworkerset.x-k8s.io",
-        "ray.io",
-    }
-)
+_WHOLE: Final = TEMPLATE_GROUPS | {""}
 """API groups whose pod templates have every volume that is mounted.
 
 Others, and tasks, take some from elsewhere: a runtime, a workflow, the PodTemplate of the cluster.

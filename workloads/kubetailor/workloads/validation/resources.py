@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kubetailor.workloads.draft import Json, Path
+from kubetailor.workloads.draft import Json, Path, as_map
 from kubetailor.workloads.errors import InvalidObjectError
 from kubetailor.workloads.names import check_key
 from kubetailor.workloads.quantity import is_extended_resource, is_whole, parse_quantity
-from kubetailor.workloads.validation.parts import Checks, as_map, fault
+from kubetailor.workloads.validation.parts import Checks, fault
 
 __all__ = ["CHECKS"]
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubetailor.workloads.affinity import check_values
-from kubetailor.workloads.draft import Json, JsonMap, Path
+from kubetailor.workloads.draft import Json, JsonMap, Path, as_list, as_map
 from kubetailor.workloads.errors import InvalidObjectError
 from kubetailor.workloads.names import check_key, check_label_value
-from kubetailor.workloads.validation.parts import Checks, as_list, as_map, differs, fault, new
+from kubetailor.workloads.validation.parts import Checks, differs, fault, new
 
 __all__ = ["CHECKS", "check_gated"]
 

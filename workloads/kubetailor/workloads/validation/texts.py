@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubetailor.workloads.authored import check_texts
-from kubetailor.workloads.draft import Json, JsonMap, Path
+from kubetailor.workloads.draft import Json, JsonMap, Path, as_map
 from kubetailor.workloads.errors import InvalidObjectError
 from kubetailor.workloads.metadata import FLYTE_LABELS
 from kubetailor.workloads.names import ANNOTATIONS_LIMIT, check_key, check_label_value
-from kubetailor.workloads.validation.parts import Checks, as_map, fault
+from kubetailor.workloads.validation.authored import check_texts
+from kubetailor.workloads.validation.parts import Checks, fault
 
 __all__ = ["CHECKS", "check_flyte_labels"]
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kubetailor.workloads.draft import Json, JsonMap, Path
+from kubetailor.workloads.draft import Json, JsonMap, Path, as_list, as_map
 from kubetailor.workloads.errors import InvalidObjectError
 from kubetailor.workloads.names import check_name
 from kubetailor.workloads.quantity import parse_quantity
-from kubetailor.workloads.validation.parts import Checks, as_list, as_map, fault, new
+from kubetailor.workloads.validation.parts import Checks, fault, new
 
 __all__ = ["CHECKS"]
 

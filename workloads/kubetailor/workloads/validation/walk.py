@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubetailor.workloads.authored import check_container_names, check_pod_spec
-from kubetailor.workloads.draft import Json, JsonMap, Path, unshared
+from kubetailor.workloads.draft import Json, JsonMap, Path, as_list, as_map, unshared
 from kubetailor.workloads.validation import containers, resources, scheduling, texts, volumes
-from kubetailor.workloads.validation.parts import Checks, as_list, as_map
+from kubetailor.workloads.validation.authored import check_container_names, check_pod_spec
+from kubetailor.workloads.validation.parts import Checks
 from kubetailor.workloads.validation.pods import check_containers, volumes_elsewhere
 
 __all__ = ["validate"]

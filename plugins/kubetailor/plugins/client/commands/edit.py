@@ -12,9 +12,8 @@ import click
 
 from kubetailor.plugins.cli.options import config_option
 from kubetailor.plugins.cli.output import fail, note
-from kubetailor.registry import Override, OverrideError
-from kubetailor.workloads import DocumentError, JsonMap, dump_yaml, load_documents, same
-from kubetailor.workloads.task_template import TASK_TEMPLATE
+from kubetailor.registry import ConfigError, Override, OverrideError
+from kubetailor.workloads import JsonMap, dump_yaml, same
 
 if TYPE_CHECKING:
     from kubetailor.plugins.client.preview import Preview
@@ -47,18 +46,17 @@ def edit(name: str, output: Path | None, config: Path | None) -> None:
     Opens every node of what is registered in $VISUAL or $EDITOR, as `flyte show` prints it. What
     cannot be overridden is said at the top of the file, and the editor opens again.
 
+    FlyteAdmin is that of pyflyte: its config file, or FLYTE_PLATFORM_URL.
+
     For instance: `kubetailor override edit NAME -o override.yaml`, then `kubetailor launch NAME
     --override override.yaml`.
     """
     from kubetailor.plugins.client.launching import tailor_in_force
-    from kubetailor.plugins.client.registered import Name, find
-    from kubetailor.plugins.client.remote import remote_of
+    from kubetailor.plugins.client.remote import look_up
 
     with redirect_stdout(sys.stderr):
         tailor = tailor_in_force(config)
-        asked = Name.parse(name)
-        registered = find(remote_of(asked.project, asked.domain), asked)
-        override = _edited(_Editing(registered, tailor))
+        override = _edited(_Editing(look_up(name), tailor))
     if override is None:
         note("nothing was changed")
         return
@@ -79,12 +77,12 @@ def _edited(editing: _Editing) -> Override | None:
         saved = click.edit(shown, extension=".yaml", require_save=False)
         if saved is None or saved == shown:
             if faults:
-                fail(*faults.replace("# ", "").splitlines(), "nothing more was changed")
+                fail(*faults.replace("# Error: ", "").splitlines(), "nothing more was changed")
             return None
         text = saved.removeprefix(faults)
         try:
             return editing.override(text)
-        except (DocumentError, OverrideError) as error:
+        except ConfigError as error:
             faults = "".join(f"# Error: {line}\n" for line in str(error).splitlines())
 
 
@@ -107,15 +105,12 @@ class _Editing:
         """The override that a text says; None if it says what was given out.
 
         Raises:
-            DocumentError: it is no YAML.
+            ConfigError: it is no YAML.
             OverrideError: it changes what cannot be, or what would come out all the same.
         """
-        from kubetailor.plugins.client.edited import override_of_edit
+        from kubetailor.plugins.client.edited import override_of_edit, read_edited
 
-        documents = load_documents(text.encode(), _SOURCE)
-        if len(documents) != 1:
-            raise OverrideError(f"expected one document, found {len(documents)}")
-        wanted = documents[0].obj
+        wanted = read_edited(text, _SOURCE)
         found = override_of_edit(self.given, wanted, self._workflows())
         if not found.steps:
             return None
@@ -125,23 +120,19 @@ class _Editing:
         return found
 
     def _previewed(self, override: Override | None) -> Preview:
-        from kubetailor.plugins.client.preview import preview
+        from kubetailor.plugins.client.previewing import preview
 
         return preview(self.registered, self._tailor, override)
 
     def _document(self, preview: Preview) -> JsonMap:
         from kubetailor.plugins.client.editable import document
 
-        config = self._tailor.config
-        kind = config.plugins.kinds[TASK_TEMPLATE.group, TASK_TEMPLATE.name]
-        return document(preview, lambda node: node.final, kind, config.catalogue)
+        return document(preview, self._tailor.config.catalogue)
 
     def _workflows(self) -> dict[str, str]:
         """Of each node of a child execution, the child's workflow: its node ids are its own."""
-        from kubetailor.plugins.client.rendering import title_of
-
         return {
-            title_of(execution, node): execution.registered.workflow.name
+            node.title: execution.registered.workflow.name
             for execution in self._preview.executions
             if execution.path
             for node in execution.nodes

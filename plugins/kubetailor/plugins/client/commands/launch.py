@@ -14,7 +14,7 @@ from kubetailor.plugins.cli.options import config_option
 from kubetailor.plugins.cli.output import note, print_table, shortened
 from kubetailor.plugins.cli.overriding import GivenOverride, override_options
 from kubetailor.plugins.client.asking import ask
-from kubetailor.plugins.client.rendering import print_diffs, title_of
+from kubetailor.plugins.client.rendering import print_diffs
 from kubetailor.registry.source import read_core
 from kubetailor.workloads import dump_yaml
 
@@ -91,17 +91,14 @@ def launch(
     """
     from kubetailor.plugins.client.inputs import read_inputs
     from kubetailor.plugins.client.launching import prepare, tailor_in_force
-    from kubetailor.plugins.client.registered import Name, find
-    from kubetailor.plugins.client.remote import entity_of, remote_of
+    from kubetailor.plugins.client.remote import entity_of, look_up
 
     with redirect_stdout(sys.stderr):  # what a plugin or flytekit prints
         tailor = tailor_in_force(config)
-        said = override.read(tailor.config.plugins.transformers)
+        said = override.read(tailor.config.plugins)
         tailor.config.overrides.compile(said)
-        asked = Name.parse(name)
-        remote = remote_of(asked.project, asked.domain)
-        registered = find(remote, asked)
-        entity = entity_of(remote, registered)
+        registered = look_up(name)
+        remote, entity = registered.remote, entity_of(registered)
         given = read_inputs(inputs, remote, entity)
         ready = prepare(
             remote,
@@ -152,9 +149,8 @@ def _print_steps(preview: Preview | None) -> None:
         return
     given = {step.name: shortened(read_core(step.written)) for step in preview.override.steps}
     rows = [
-        (title_of(execution, node), node.task, step, given[step])
-        for execution in preview.executions
-        for node in execution.nodes
+        (node.title, node.task, step, given[step])
+        for node in preview.nodes
         for step in dict.fromkeys(each.step for each in node.changes if each.layer == "override")
     ]
     if rows:

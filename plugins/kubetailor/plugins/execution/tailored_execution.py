@@ -29,12 +29,13 @@ from kubetailor.registry.overrides.compiled import CompiledOverride
 from kubetailor.registry.overrides.outcome import OverrideOutcome
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import Draft, InvalidObjectError, JsonMap, Path
+from kubetailor.workloads.primary import PRIMARY_ANNOTATIONS
 from kubetailor.workloads.task_template import TASK_TEMPLATE
 
-__all__ = ["Execution", "NodeError", "TailoredNode"]
+__all__ = ["TailoredExecution"]
 
 
-class Execution:
+class TailoredExecution:
     """One execution as it is tailored.
 
     Attributes:
@@ -75,7 +76,6 @@ class Execution:
         self.undecided: int = 0
         self.instances: Instances = Instances(obj)
         self._tailor = tailor
-        self._kind = tailor.config.plugins.kinds[TASK_TEMPLATE.group, TASK_TEMPLATE.name]
         self._draft = Draft(obj)
         self._templates = Templates(self._draft)
         self._made: dict[tuple[Path, str | None], Made] = {}  # None: in every use alike
@@ -96,8 +96,10 @@ class Execution:
 
         Raises:
             NodeError: a task cannot be tailored.
-            InvalidObjectError: there are too many nodes to tell apart.
+            InvalidObjectError: there are too many nodes to tell apart, or the execution itself says
+                which container of its pods is the primary one.
         """
+        self._check_annotations()
         self.override = override
         if override is not None:
             self.outcome = outcome or OverrideOutcome(override)
@@ -136,6 +138,16 @@ class Execution:
                 f"{fault}. It is not refused, as it may be for tasks that are not known here: "
                 f"{'; '.join(others)}"
             )
+
+    def _check_annotations(self) -> None:
+        """Which container `enforce` is about is not for whoever launches to say, for every pod."""
+        for key in PRIMARY_ANNOTATIONS:
+            if self._draft.get(("metadata", "annotations", key)) is not None:
+                raise InvalidObjectError(
+                    "an execution's annotations reach every pod, and this one says which container "
+                    "is the primary one: take it off the execution or its launch plan",
+                    field=f"metadata.annotations['{key}']",
+                )
 
     # pairs -------------------------------------------------------------------------------------
 
@@ -186,7 +198,7 @@ class Execution:
     def _tailored(self, template: JsonMap, node: Node, id_: str, task: Watched) -> TailoredNode:
         what = f"task {known_of_template(template)['task']} at node {id_}: "
         try:
-            pair = tailor_pair(self._tailor, template, node.spec, self._kind, task, self.override)
+            pair = tailor_pair(self._tailor, template, node.spec, task, self.override)
         except DeferError as unknown:
             until = Result(template, template, until="admit", unknown=unknown.field)
             warning = f"`select` needs {unknown.field}, which is not known yet"
@@ -194,7 +206,7 @@ class Execution:
             self._note(task, until)
             return TailoredNode(id_, node, template, Pair(template, {}), until.notice, (warning,))
         except Exception as error:
-            raise NodeError(what, template, self._kind, error) from error
+            raise NodeError(what, template, error) from error
         warnings = [*pair.warnings]
         if pair.chain is not None and pair.result is not None:
             self.chains[pair.chain.name] = pair.chain.digest
@@ -208,4 +220,4 @@ class Execution:
 
     def _note(self, task: Watched, result: Result) -> None:
         if self.outcome is not None:
-            self.outcome.add(task, result, self._kind)
+            self.outcome.add(task, result, TASK_TEMPLATE)

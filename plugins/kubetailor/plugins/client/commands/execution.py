@@ -14,7 +14,6 @@ from kubetailor.plugins.cli.output import note, print_diff, print_json, unified_
 from kubetailor.plugins.cli.overriding import GivenOverride, override_options
 from kubetailor.registry.overrides.document import OVERRIDE
 from kubetailor.workloads import dump_yaml
-from kubetailor.workloads.task_template import TASK_TEMPLATE
 
 if TYPE_CHECKING:
     from kubetailor.plugins.client.executions import Execution
@@ -78,7 +77,7 @@ def diff(ctx: click.Context, first: str, second: str, config: Path | None) -> No
 @override_options
 @config_option
 def relaunch(id: str, override: GivenOverride, config: Path | None) -> None:  # noqa: A002
-    """Launch an execution again, with the same override or with another.
+    """Launch an execution again, with its override or another.
 
     The inputs, labels, annotations and all else of the request stay. An override that is given
     takes the place of the execution's own; that of its launch plan is below either.
@@ -109,25 +108,18 @@ def _read(text: str) -> Execution:
 def _described(found: Execution, tailor: Tailor) -> dict[str, Any]:
     """An execution as data; what there is to say of it goes to stderr."""
     from kubetailor.plugins.client.editable import document
-    from kubetailor.plugins.client.preview import preview
+    from kubetailor.plugins.client.previewing import preview_of
 
-    shown = preview(
-        found.registered(),
-        tailor,
-        labels=found.labels or None,
-        annotations=found.annotations or None,
-        inputs=found.plain_inputs(),
-    )
+    shown = preview_of(found, tailor)
     for fault in shown.faults:
         warn(f"{found.id}: by this config it would be refused: {fault}")
-    kind = tailor.config.plugins.kinds[TASK_TEMPLATE.group, TASK_TEMPLATE.name]
     override = found.override()
     return {
         "execution": str(found.id),
         "phase": found.phase,
         "launched": str(found.launched),
         "override": None if override is None else override.document(),
-        **document(shown, lambda node: node.final, kind, tailor.config.catalogue),
+        **document(shown, tailor.config.catalogue),
     }
 
 
@@ -149,7 +141,7 @@ def _annotations(found: Execution, given: GivenOverride, tailor: Tailor) -> dict
     kept = {key: value for key, value in found.annotations.items() if key != OVERRIDE}
     ready = prepare(
         found.remote,
-        entity_of(found.remote, registered),
+        entity_of(registered),
         given.read(tailor.config.plugins),
         annotations=kept,
         labels=found.labels or None,

@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kubetailor.workloads.draft import Json, JsonMap, Path, dotted
+from kubetailor.workloads.draft import Json, JsonMap, Path, as_list, as_map
 from kubetailor.workloads.errors import InvalidObjectError
+from kubetailor.workloads.validation.parts import TEMPLATE_GROUPS, fault
 
 if TYPE_CHECKING:
     from kubetailor.workloads.kinds import Kind
@@ -33,20 +34,6 @@ _PLACEMENT = (
     "tolerations",
     "topologySpreadConstraints",
 )
-_DEEPER = frozenset(
-    {
-        "apps",
-        "batch",
-        "batch.volcano.sh",
-        "jobset.x-k8s.io",
-        "kubeflow.org",
-        "kubernetes.dask.org",
-        "leaderworkerset.x-k8s.io",
-        "ray.io",
-    }
-)
-"""API groups whose kinds read such fields in their pod templates alone."""
-
 # k8s.io/apimachinery/pkg/util/validation, `IsValidPortName`
 _PORT_NAME = re.compile(r"(?=.{1,15}$)(?=.*[a-z])(?!.*--)[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 
@@ -81,8 +68,7 @@ def check_pod_spec(spec: JsonMap, path: Path) -> None:
         InvalidObjectError: the first fault, with its path.
     """
     for field in _CONTAINERS:
-        entries = spec.get(field)
-        for index, container in enumerate(entries if isinstance(entries, list) else ()):
+        for index, container in enumerate(as_list(spec.get(field))):
             if isinstance(container, dict):
                 _check_container(container, (*path, field, index))
     selector = spec.get("nodeSelector")
@@ -100,19 +86,17 @@ def check_container_names(before: JsonMap, after: JsonMap) -> None:
     if kind not in _NAMED or not version.startswith("kubeflow.org/"):
         return
     field, name = _NAMED[kind]
-    for replica, template in _map(_map(after.get("spec")).get(field)).items():
-        was = _map(_map(_map(before.get("spec")).get(field)).get(replica))
+    for replica, template in as_map(as_map(after.get("spec")).get(field)).items():
+        was = as_map(as_map(as_map(before.get("spec")).get(field)).get(replica))
         path = ("template", "spec", "containers")
         containers = _at(template, path)
         if _at(template, path[:-1]) is _at(was, path[:-1]) or not isinstance(containers, list):
             continue
-        names = [_map(entry).get("name") for entry in containers]
+        names = [as_map(entry).get("name") for entry in containers]
         if name not in names:
-            raise InvalidObjectError(
-                f"a container of a {kind} must be called {name}, found "
-                f"{', '.join(map(str, names))}",
-                field=dotted(("spec", field, replica, *path)),
-            )
+            found = ", ".join(map(str, names))
+            text = f"a container of a {kind} must be called {name}, found {found}"
+            raise fault(text, "spec", field, replica, *path)
 
 
 def unread_fields(root: JsonMap, kind: Kind) -> Iterator[tuple[str, str]]:
@@ -122,7 +106,7 @@ def unread_fields(root: JsonMap, kind: Kind) -> Iterator[tuple[str, str]]:
     https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#field-pruning
     """
     spec = root.get("spec")
-    if kind.group not in _DEEPER or not isinstance(spec, dict):
+    if kind.group not in TEMPLATE_GROUPS or not isinstance(spec, dict):
         return
     for field in _PLACEMENT:
         if spec.get(field) is not None:
@@ -138,22 +122,22 @@ def _check_container(container: JsonMap, path: Path) -> None:
 
 
 def _check_words(words: Json, path: Path) -> None:
-    for index, word in enumerate(words if isinstance(words, list) else ()):
+    for index, word in enumerate(as_list(words)):
         if not isinstance(word, str):
             raise _no_text(path[-1], word, (*path, index))
 
 
 def _check_env(env: Json, path: Path) -> None:
-    for index, entry in enumerate(env if isinstance(env, list) else ()):
+    for index, entry in enumerate(as_list(env)):
         value = entry.get("value") if isinstance(entry, dict) else None
         if not isinstance(value, str) and value is not None:
             raise _no_text(entry.get("name"), value, (*path, index))
 
 
 def _check_ports(ports: Json, path: Path) -> None:
-    for index, entry in enumerate(ports if isinstance(ports, list) else ()):
+    for index, entry in enumerate(as_list(ports)):
         for field in ("containerPort", "hostPort"):
-            port = _map(entry).get(field)
+            port = as_map(entry).get(field)
             if port is not None and not _is_number(port, least=0):
                 raise _no_port(port, "must be a number of at most 65535", (*path, index, field))
 
@@ -161,7 +145,7 @@ def _check_ports(ports: Json, path: Path) -> None:
 def _check_action(action: Json, path: Path) -> None:
     """A probe, or what a hook does."""
     for field in ("httpGet", "tcpSocket"):
-        port = _map(_map(action).get(field)).get("port")
+        port = as_map(as_map(action).get(field)).get("port")
         if port is None or _is_number(port, least=1):
             continue
         if isinstance(port, str) and "{{" in port:
@@ -176,7 +160,7 @@ def is_port_name(name: Json) -> bool:
 
 
 def _check_hooks(hooks: Json, path: Path) -> None:
-    for field, action in _map(hooks).items():
+    for field, action in as_map(hooks).items():
         _check_action(action, (*path, field))
 
 
@@ -197,21 +181,16 @@ def _is_number(value: Json, *, least: int) -> bool:
     return type(value) in (int, float) and value % 1 == 0 and least <= value <= 65535
 
 
-def _map(value: Any) -> JsonMap:
-    return value if isinstance(value, dict) else {}
-
-
 def _at(value: Any, path: tuple[str, ...]) -> Any:
     for key in path:
-        value = _map(value).get(key)
+        value = as_map(value).get(key)
     return value
 
 
 def _no_text(name: Any, value: Json, path: Path) -> InvalidObjectError:
-    text = f"{name}: the value must be a string, found {value!r}; quote it"
-    return InvalidObjectError(text, field=dotted(path))
+    return fault(f"{name}: the value must be a string, found {value!r}; quote it", *path)
 
 
 def _no_port(port: Json, rule: str, path: Path) -> InvalidObjectError:
     shown = f'"{port}"' if isinstance(port, str) else repr(port)
-    return InvalidObjectError(f"the port {shown} {rule}", field=dotted(path))
+    return fault(f"the port {shown} {rule}", *path)

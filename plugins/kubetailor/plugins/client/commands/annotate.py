@@ -35,21 +35,28 @@ def annotate(override: GivenOverride, output: str, config: Path | None) -> None:
     With a config, the override is checked against what that lets an execution override.
     """
     from kubetailor.plugins.cli.installed import installed
+    from kubetailor.registry.overrides.overridable import when_text
     from kubetailor.registry.tailor import Tailor
 
     if not override:
         fail("no override: give --override FILE or --set STEP.PARAM=VALUE")
     tailor = Tailor.find(config)
+    only: dict[str, None] = {}
     if tailor is None:
-        found = override.read(installed(None)[0].transformers)
+        found = override.read(installed(None)[0])
         checked = "there is no config here: what may be overridden is not checked"
     else:
-        found = override.read(tailor.config.plugins.transformers)
-        tailor.config.overrides.compile(found)
+        found = override.read(tailor.config.plugins)
+        compiled = tailor.config.overrides.compile(found)
         checked = f"{tailor.config.file} lets an execution override that"
+        for step in compiled.steps:
+            if conditions := compiled.overridable.conditions(step):
+                where = " or ".join(map(when_text, conditions))
+                only[f"{step.transformer.name}: only where {where}"] = None
     uses = ", ".join(dict.fromkeys(step.use for step in found.steps))
     text = found.annotation()
-    note(f"{uses}: {checked}")
+    for said in (f"{uses}: {checked}", *only):
+        note(said)
     _PRINTERS[output](text)
 
 

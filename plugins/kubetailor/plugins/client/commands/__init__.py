@@ -1,0 +1,1 @@
+"""``kubetailor launch``, ``override`` and ``execution``."""

@@ -1,0 +1,254 @@
+"""What the cluster will do with an execution, before there is one, by the same code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kubetailor.plugins.client.names import Name
+from kubetailor.plugins.client.notices import Notices
+from kubetailor.plugins.client.preview import ExecutionPreview, NodePreview, Preview
+from kubetailor.plugins.client.registered import Registered
+from kubetailor.plugins.execution.compiled import flyte_workflow
+from kubetailor.plugins.execution.literals import plain_values
+from kubetailor.plugins.execution.override import override_of
+from kubetailor.plugins.execution.tailored_execution import TailoredExecution
+from kubetailor.plugins.execution.tailored_node import NodeError
+from kubetailor.registry import OverrideError
+from kubetailor.registry.overrides.compiled import CompiledOverride
+from kubetailor.registry.overrides.document import OVERRIDE, Override
+from kubetailor.registry.overrides.outcome import OverrideOutcome
+from kubetailor.registry.tailor import Tailor
+from kubetailor.workloads import JsonMap, KubetailorError
+from kubetailor.workloads.form import check_form
+from kubetailor.workloads.task_template import TASK_TEMPLATE
+
+if TYPE_CHECKING:
+    from kubetailor.plugins.client.executions import Execution
+
+__all__ = ["preview", "preview_of"]
+
+
+def preview(
+    registered: Registered,
+    tailor: Tailor,
+    override: Override | None = None,
+    *,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    overwrite_cache: bool = False,
+    project: str | None = None,
+    domain: str | None = None,
+) -> Preview:
+    """What the cluster will make of an execution.
+
+    Args:
+        registered: what is launched.
+        tailor: the config; `Tailor.built_in()` where there is none.
+        override: the execution's override; None for the one that the annotations hold.
+        labels: the labels of the request; None for the launch plan's.
+        annotations: its annotations, without the override; None for the launch plan's.
+        inputs: its inputs, of which a `when` sees those that are plain values; the launch plan's
+            stand for those not given. None if they are not known yet.
+        overwrite_cache: cached results are not used, as with `--overwrite-cache`.
+        project: where it runs; by default where it is registered.
+        domain: the same.
+
+    Returns:
+        What will happen. An override that would be refused is no exception here: see `faults`.
+    """
+    return _Previewing(tailor, overwrite_cache).of(
+        registered,
+        override,
+        place={
+            "project": project or registered.name.project,
+            "domain": domain or registered.name.domain,
+        },
+        labels=dict(labels or registered.labels),
+        annotations=dict(annotations or registered.annotations),
+        inputs={**registered.inputs, **(inputs or {})},
+        known=inputs is not None,
+    )
+
+
+def preview_of(execution: Execution, tailor: Tailor) -> Preview:
+    """What the cluster would make, by a config, of an execution that was launched.
+
+    Args:
+        execution: the execution.
+        tailor: the config.
+
+    Raises:
+        KubetailorError: what was launched is registered no more, or FlyteAdmin cannot be asked.
+    """
+    return preview(
+        execution.registered(),
+        tailor,
+        labels=execution.labels or None,
+        annotations=execution.annotations or None,
+        inputs=execution.plain_inputs(),
+    )
+
+
+class _Previewing:
+    """One preview while it is made."""
+
+    def __init__(self, tailor: Tailor, overwrite_cache: bool) -> None:
+        self._tailor = tailor
+        self._notices = Notices(tailor, overwrite_cache)
+        self._faults: dict[str, None] = {}
+        self._warnings: dict[str, None] = {}
+        self._executions: list[ExecutionPreview] = []
+        self._override: CompiledOverride | None = None
+        self._kept: CompiledOverride | None = None  # what the cluster can do of it
+        self._seen: set[Name] = set()
+        self._outcome: OverrideOutcome | None = None
+
+    def of(
+        self,
+        registered: Registered,
+        override: Override | None,
+        *,
+        place: Mapping[str, str],
+        labels: Mapping[str, str],
+        annotations: dict[str, str],
+        inputs: Mapping[str, Any],
+        known: bool,
+    ) -> Preview:
+        try:
+            if override is not None:
+                self._override = self._tailor.config.overrides.compile(override)
+                annotations[OVERRIDE] = override.annotation()
+            elif (text := annotations.get(OVERRIDE)) is not None:
+                self._override = self._tailor.config.overrides.read(text)
+        except OverrideError as error:
+            self._faults[str(error)] = None
+            annotations.pop(OVERRIDE, None)
+        self._kept = self._notices.kept(self._override)
+        if self._kept is not None:
+            self._outcome = OverrideOutcome(self._kept)
+        obj = flyte_workflow(
+            registered.closure,
+            **place,
+            labels=labels,
+            annotations=annotations,
+            inputs=plain_values(inputs),
+        )
+        unknown = frozenset[str]() if known else registered.variables - inputs.keys()
+        self._add(registered, (), obj, unknown)
+        self._judge()
+        return Preview(
+            tuple(self._executions),
+            self._override,
+            tuple(self._faults),
+            tuple(self._warnings),
+            tuple(self._notices.said),
+        )
+
+    # executions --------------------------------------------------------------------------------
+
+    def _add(
+        self,
+        registered: Registered,
+        path: tuple[str, ...],
+        obj: JsonMap,
+        unknown: frozenset[str],
+    ) -> None:
+        """One execution, then those that its nodes launch: each launch plan once, as all are alike.
+
+        Args:
+            registered: what it is an execution of.
+            path: the nested ids of the nodes that lead to it.
+            obj: the FlyteWorkflow.
+            unknown: the inputs that are not known.
+        """
+        self._seen.add(registered.name)
+        execution, after = self._tailored(obj, path)
+        where = "".join(f"{each}: " for each in path)
+        self._warnings.update(dict.fromkeys(where + each for each in execution.warnings))
+        nodes = tuple(NodePreview.of(each, path) for each in execution.nodes())
+        self._executions.append(ExecutionPreview(registered, path, nodes, obj, after))
+        self._notices.of_execution(execution, path, unknown)
+        for id_, child in self._children(registered, path).items():
+            if child.name not in self._seen:
+                unknown = child.variables - child.inputs.keys()
+                self._add(child, (*path, id_), _launched_by(after, child), unknown)
+
+    def _tailored(self, obj: JsonMap, path: tuple[str, ...]) -> tuple[TailoredExecution, JsonMap]:
+        """An execution with its override; without it, if it would be refused with it."""
+        for override in (self._override_of(obj), None):
+            execution = TailoredExecution(obj, self._tailor, namespace=obj["metadata"]["namespace"])
+            try:
+                outcome = self._outcome if override is self._kept else None
+                return execution, execution.tailored(override, outcome)
+            except NodeError as error:
+                self._faults["".join(f"{each}: " for each in path) + self._fault(error)] = None
+            except KubetailorError as error:
+                self._faults[str(error)] = None
+        return execution, obj
+
+    def _override_of(self, obj: JsonMap) -> CompiledOverride | None:
+        """The override of an execution: the one asked for, or that of a child's own launch plan."""
+        text = obj["metadata"].get("annotations", {}).get(OVERRIDE)
+        top = self._executions[0].before if self._executions else obj
+        if text == top["metadata"].get("annotations", {}).get(OVERRIDE):
+            return self._kept
+        try:
+            return self._notices.kept(override_of(obj, self._tailor))
+        except OverrideError as error:
+            self._faults[str(error)] = None
+            return None
+
+    def _fault(self, error: NodeError) -> str:
+        """Why a task cannot be tailored.
+
+        Raises:
+            Exception: it is our fault, or a transformer's.
+        """
+        cause = error.error.__cause__ or error.error
+        if not isinstance(cause, KubetailorError):
+            # Nothing checks the form of an object before it is read: that may be why it failed.
+            try:
+                check_form(error.template, TASK_TEMPLATE)
+            except KubetailorError as form:
+                return f"{error.what}{form}"
+            if not isinstance(error.error, KubetailorError):
+                raise error.error
+        return str(error)
+
+    def _children(self, registered: Registered, path: tuple[str, ...]) -> Mapping[str, Registered]:
+        try:
+            return registered.children()
+        except KubetailorError as error:
+            self._notices.of_unknown(path, str(error))
+            return {}
+
+    # the override ------------------------------------------------------------------------------
+
+    def _judge(self) -> None:
+        """Each step of the override that does nothing, over all executions."""
+        if self._outcome is None or self._faults:
+            return
+        for step in self._outcome.idle():
+            fault = str(self._outcome.fault(step))
+            if why := self._notices.may_yet(step):
+                self._notices.say(f"{fault}; it may do so yet: {why}")
+            else:
+                self._faults[fault] = None
+
+
+def _launched_by(parent: JsonMap, child: Registered) -> JsonMap:
+    """The FlyteWorkflow of an execution that a node launches: it inherits labels and annotations.
+
+    What FlyteAdmin does with those of the child's launch plan is what it does for any request.
+    """
+    metadata: JsonMap = parent["metadata"]
+    return flyte_workflow(
+        child.closure,
+        project=parent["executionId"]["project"],
+        domain=parent["executionId"]["domain"],
+        labels=metadata.get("labels") or child.labels,
+        annotations=metadata.get("annotations") or child.annotations,
+        inputs=child.inputs,
+    )
