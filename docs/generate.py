@@ -19,13 +19,14 @@ from pydantic import BaseModel
 from reference_examples import example_of, hook_example
 
 from kubetailor.registry import Container, Pod, TaskContext, Workload, hookspecs
-from kubetailor.registry.accelerators import Accelerator, Catalogue
+from kubetailor.registry.accelerator import Accelerator
+from kubetailor.registry.accelerators import Catalogue
 from kubetailor.registry.describe import description_of, parameters_of, type_text
 from kubetailor.registry.model import ConfigModel, OverrideModel
 from kubetailor.registry.overrides.document import LIMITS, MAX_STEPS, OVERRIDE
 from kubetailor.registry.overrides.never import DEFAULT_USES, NEVER
 from kubetailor.registry.plugins import Plugins
-from kubetailor.registry.selectors import WHEN_FIELDS
+from kubetailor.registry.selectors import LOOKED_AT, WHEN_FIELDS
 from kubetailor.registry.transformer import Transformer
 from kubetailor.workloads import BUILTIN_KINDS, Kind, dotted
 
@@ -288,7 +289,8 @@ def config() -> str:
         + "".join(map(model_section, models_below(ConfigModel)))
         + "\n## when\n\n"
         "A map of fields: all of them must hold. A value is a glob or a list of globs, or null, "
-        "which matches what is absent.\n\n"
+        "which matches what is absent. A glob looks at the first "
+        f"{LOOKED_AT} characters of a text; what has no `*`, `?` or `[` is compared whole.\n\n"
         + table(("field", "meaning"), ((code(name), when_meaning(name)) for name in WHEN_FIELDS))
         + environment()
     )

@@ -374,7 +374,7 @@ def test_the_task_is_known_by_what_propeller_wrote(client: Client, served: Webho
     made = client.create(
         pod(
             NAMESPACE,
-            "identity",
+            "ahfk2p5kdl4tq-n3-0",  # as FlytePropeller names it: the label is no nested node's
             labels=labels,
             annotations={"primary_container_name": "primary"},
             containers=containers,
@@ -383,7 +383,7 @@ def test_the_task_is_known_by_what_propeller_wrote(client: Client, served: Webho
     )
 
     assert _said(made) == KNOWN
-    [said] = served.decisions("identity")
+    [said] = served.decisions("ahfk2p5kdl4tq-n3-0")
     assert (said["task"], said["execution"], said["node"]) == (
         "pipelines.train",
         "ahfk2p5kdl4tq",
@@ -392,7 +392,7 @@ def test_the_task_is_known_by_what_propeller_wrote(client: Client, served: Webho
 
 
 def test_the_owner_names_the_execution(client: Client, served: Webhook) -> None:
-    owned = pod(NAMESPACE, "owned", labels={"execution-id": "cut", "node-id": "n0"})
+    owned = pod(NAMESPACE, "whole-name-n0-0", labels={"execution-id": "cut", "node-id": "n0"})
     owned["metadata"]["ownerReferences"] = [
         {
             "apiVersion": "flyte.lyft.com/v1alpha1",

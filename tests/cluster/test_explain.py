@@ -158,7 +158,7 @@ def test_the_page_shows_what_is_printed(
         apply(core, pytorchjob("speech", "train"))
         wait_for("its pods", lambda: len(client.list("v1", "Pod", "speech")) == 2)
         monkeypatch.setenv("KUBECONFIG", str(core.kubeconfig))
-        (shown,) = (block for block in blocks if "norun" in block.options)
+        (shown,) = (block for block in blocks if "explain pod/" in block.body)
         run(shown, tmp_path)
     finally:
         client.delete("v1", "Namespace", None, "speech")

@@ -173,7 +173,7 @@ def test_every_kind_comes_out_equal_whichever_phase_cut_it(
         config.write_text(text)
         env = {"KUBETAILOR_CONFIG": str(config)} if phase == "serialize" else {}
         pyflyte(
-            *("register", "--project", PROJECT, "--domain", domain, "--version", "every-kind"),
+            *("register", "--project", PROJECT, "--domain", domain, "--version", "three-ways"),
             *("--destination-dir", ".", "zoo/every_kind.py"),
             folder=ZOO,
             env=env,
@@ -183,7 +183,7 @@ def test_every_kind_comes_out_equal_whichever_phase_cut_it(
     executions = {}
     for domain in WAYS:
         remote = pyflyte.remote(domain)
-        plan = remote.fetch_launch_plan(name="zoo.every_kind.every_kind", version="every-kind")
+        plan = remote.fetch_launch_plan(name="zoo.every_kind.every_kind", version="three-ways")
         executions[domain] = remote.execute(plan, inputs={"x": 3}, execution_name="every-kind")
     for domain in WAYS:
         _wait_for_objects(client, pyflyte, domain, executions[domain])

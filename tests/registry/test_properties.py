@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubetailor.registry import Catalogue, Chain, Result, Step, StepError, TaskContext
-from kubetailor.registry.accelerators import FlyteSettings
 from kubetailor.registry.explain import Change, readable
+from kubetailor.registry.flyte_settings import FlyteSettings
 from kubetailor.registry.parameters import read_parameters
 from kubetailor.registry.plugins import Plugins
 from kubetailor.registry.selectors import compile_selector
-from kubetailor.registry.testing import _parts, _patched  # pyright: ignore[reportPrivateUsage]
+from kubetailor.registry.testing.promises import parts_of, patched
 from kubetailor.workloads import Op, Workload, apply_ops, diff, same
 from kubetailor.workloads.task_target import as_pod_task
 
@@ -317,7 +317,7 @@ def test_the_input_stays_and_the_patch_leads_to_the_output(obj: Any, chain: Chai
     if result is None:
         return
     assert same(jsonpatch.apply_patch(copy.deepcopy(obj), result.patch()), result.after)
-    assert same(_patched(copy.deepcopy(obj), result.patch()), result.after)
+    assert same(patched(copy.deepcopy(obj), result.patch()), result.after)
     assert result.changed is bool(result.patch())
     if not result.patch():
         assert result.after is obj, "no change, no new version"
@@ -362,7 +362,7 @@ def test_two_results_share_nothing_that_can_be_changed(obj: Any, chain: Chain) -
     if first is None or second is None:
         return
     assert same(first.after, second.after)
-    assert not _parts(first.after) & _parts(second.after)
+    assert not parts_of(first.after) & parts_of(second.after)
     assert first.warnings == second.warnings
 
 

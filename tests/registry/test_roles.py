@@ -174,3 +174,34 @@ def test_select_sees_the_roles_of_a_task_as_steps_do(role: str, holds: bool) -> 
     workload = Workload(torch(master={}, worker={}), TASK_TEMPLATE)
     selector = compile_selector({"role": role})
     assert selector.of_workload(TaskContext("serialize"), workload) is holds
+
+
+ARGO = {
+    "apiVersion": "argoproj.io/v1alpha1",
+    "kind": "Workflow",
+    "metadata": {"name": "w"},
+    "spec": {
+        "entrypoint": "train",
+        "templates": [
+            {"name": "train", "container": {"image": "i:1"}},
+            {"name": "make", "resource": {"action": "create"}},
+        ],
+    },
+}
+ENV = "{use: env, with: {set: {A: b}}"
+
+
+def test_a_template_without_a_container_denies_what_is_for_all(tailor: TailorBench) -> None:
+    chain = tailor.chain(f"chains: {{default: {{enforce: [{ENV}}}]}}}}")
+    with pytest.raises(StepError, match="the make has no container of its own"):
+        chain.run(ARGO)
+
+
+@pytest.mark.parametrize(
+    "way", ["when: {role: train}", "when: {not: {role: make}}", "optional: true"]
+)
+def test_ways_to_enforce_it_for_those_that_have_one(tailor: TailorBench, way: str) -> None:
+    chain = tailor.chain(f"chains: {{default: {{enforce: [{ENV}, {way}}}]}}}}")
+    templates = chain.prove(ARGO).after["spec"]["templates"]
+    assert templates[0]["container"]["env"] == [{"name": "A", "value": "b"}]
+    assert templates[1] == ARGO["spec"]["templates"][1]  # type: ignore[index]

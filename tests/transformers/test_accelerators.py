@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from kubetailor.registry import Catalogue, ConfigError, TaskContext
-from kubetailor.registry.accelerators import AcceleratorError, FlyteSettings
+from kubetailor.registry.entries import AcceleratorError
+from kubetailor.registry.flyte_settings import FlyteSettings
 from kubetailor.registry.load import load_config
 from kubetailor.registry.plugins import Plugins
 from kubetailor.workloads import validate

@@ -236,6 +236,20 @@ def test_values_that_kubernetes_would_refuse(
     else:
         assert found == label
     assert outcome["metadata.annotations.k"] == (None if found == value else value)
+    assert bool(outcome.warnings) is (label == "")
+
+
+@pytest.mark.parametrize("how", ["sanitize", "hash"])
+@pytest.mark.parametrize("value", ["日本", "@", "--", "-" * 80])
+def test_a_label_of_which_nothing_is_left_is_said_to_be_empty(
+    tailor: TailorBench, value: str, how: str
+) -> None:
+    outcome = tailor.transform("labels", POD, set={"k": value}, on_invalid=how)
+    said = [text for text in outcome.warnings if "nothing of" in text]
+    assert bool(said) is (outcome["metadata.labels.k"] == "")
+    assert outcome["metadata.annotations.k"] == value
+    if value == "日本":
+        assert said[0].startswith("step 'labels': label k: nothing of '日本' can be kept")
 
 
 def test_two_long_values_that_differ_at_the_end_get_labels_that_differ(tailor: TailorBench) -> None:

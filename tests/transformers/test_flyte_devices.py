@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from kubetailor.registry import Catalogue, Chain, Step, TaskContext
-from kubetailor.registry.accelerators import FlyteSettings
+from kubetailor.registry.flyte_settings import FlyteSettings
 from kubetailor.registry.parameters import read_parameters
 from kubetailor.registry.plugins import Plugins
 from kubetailor.registry.selectors import ALWAYS

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kubetailor.registry import Catalogue, Chain, Result, Step, StepError, TaskContext
-from kubetailor.registry.accelerators import FlyteSettings
 from kubetailor.registry.context import Phase
+from kubetailor.registry.flyte_settings import FlyteSettings
 from kubetailor.registry.parameters import ParameterError, read_parameters
 from kubetailor.registry.selectors import compile_selector
 from kubetailor.registry.step import Layer

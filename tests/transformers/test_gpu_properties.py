@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kubetailor.registry import Accelerator, Catalogue, Chain, Step, TaskContext
-from kubetailor.registry.accelerators import FlyteSettings
+from kubetailor.registry.flyte_settings import FlyteSettings
 from kubetailor.registry.parameters import read_parameters
 from kubetailor.registry.selectors import ALWAYS
 from kubetailor.registry.transformer import Transformer, options_of

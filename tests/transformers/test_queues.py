@@ -217,6 +217,20 @@ def test_kueue(
     assert outcome.warnings == []
 
 
+@pytest.mark.parametrize("suspend", [True, False])
+@pytest.mark.parametrize("kind", ["SparkApplication", "ScheduledSparkApplication"])
+def test_an_older_spark_operator_cannot_be_suspended(
+    tailor: TailorBench, kind: str, suspend: bool
+) -> None:
+    given = deep_copy(SPARK)
+    if kind != SPARK["kind"]:
+        given = {**given, "kind": kind, "spec": {"schedule": "@daily", "template": given["spec"]}}
+    outcome = tailor.prove("kueue", given, queue="q", suspend=suspend)
+    said = [text for text in outcome.warnings if "has `suspend` from 2.4 on" in text]
+    assert len(said) == suspend
+    assert (outcome["spec.suspend"] or outcome["spec.template.suspend"]) is (suspend or None)
+
+
 def test_kueue_takes_its_labels_off_where_they_do_harm_or_nothing(tailor: TailorBench) -> None:
     given = deep_copy(PYTORCH)
     given["metadata"]["annotations"] = {QUEUE: "q"}

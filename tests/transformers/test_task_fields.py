@@ -321,6 +321,44 @@ def test_what_would_wait_for_admission_is_said(tailor: TailorBench) -> None:
     assert installed.run(task(), phase="serialize", task="t").warnings == []
 
 
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    ("phase", "step", "said"),
+    [
+        (
+            "launch",
+            "{use: retries, with: {retries: 1}, when: {launch_plan: nightly}}",
+            "no phase of the cluster knows launch_plan: take it out of the `when` that reads it",
+        ),
+        (
+            "serialize",
+            "{use: retries, with: {retries: 1}, when: {launch_plan: nightly}}",
+            "no phase of the cluster knows launch_plan",
+        ),
+        (
+            "serialize",
+            "{use: retries, with: {retries: 1}, when: {node: n0}}",
+            "list `launch` in `phases`, or write it before",
+        ),
+    ],
+)
+def test_what_no_later_phase_knows_is_not_told_to_wait_for_one(
+    tailor: TailorBench, strict: bool, phase: Any, step: str, said: str
+) -> None:
+    phases = "[launch, admit]" if phase == "launch" else "[serialize, admit]"
+    chain = tailor.chain(
+        f"phases: {phases}\nstrict: {str(strict).lower()}\nchains: {{default: {{steps: [{step}]}}}}"
+    )
+    if not strict:
+        (text,) = chain.run(task(), phase=phase, task="t").warnings
+    else:
+        with pytest.raises(StepError) as caught:
+            chain.run(task(), phase=phase, task="t")
+        text = str(caught.value)
+    assert said in text
+    assert ("list `launch`" in text) is ("launch_plan" not in step)
+
+
 # durations ---------------------------------------------------------------------------------------
 
 

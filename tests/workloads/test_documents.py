@@ -87,13 +87,34 @@ def test_keys_are_text() -> None:
             "kind: List\nitems: [1]",
             r"f.yaml:1: item 0 of the List: expected an object, found a number",
         ),
+        (
+            "kind: List\nitems: {a: b}",
+            r"f.yaml:1: `items` of a List: expected a list, found an object",
+        ),
+        (
+            '{"kind": "List", "items": null}',
+            r"f.yaml:1: `items` of a List: expected a list, found nothing",
+        ),
+        (
+            "kind: List\nitems: [{kind: List, items: [1]}]",
+            r"f.yaml:1: item 0.0 of the List: expected an object, found a number",
+        ),
+        (
+            "kind: List\nitems: [{kind: PodList, items: a}]",
+            r"f.yaml:1: item 0 of the List: `items` of a PodList: expected a list, found a string",
+        ),
         ("\x00", r"f.yaml: not YAML"),
         ("&a {x: *a}", r"f.yaml:1:1: nested more than 100 deep"),
         ("{a: " * 101 + "1" + "}" * 101, r"f.yaml:1:\d+: nested more than 100 deep"),
         (json.dumps({"a": eval("[" * 101 + "]" * 101)}), r"f.yaml: nested more than 100 deep"),
         ("[" * 100_000, r"f.yaml"),
         ("a: " + "[" * 5_000, r"f.yaml"),
-        ("a: " + "9" * 5_000, r"f.yaml:1:4: not YAML: Exceeds the limit"),
+        (
+            "a: " + "9" * 5_000,
+            r"f.yaml:1:4: not YAML: an integer of 5000 digits; at most 64 bits are read$",
+        ),
+        ("a: -0x" + "f" * 5_000, r"f.yaml:1:4: not YAML: an integer of 5003 digits"),
+        ('{"a": ' + "9" * 5_000 + "}", r"f.yaml:1:7: not YAML: an integer of 5000 digits"),
     ],
 )
 def test_what_is_no_manifest_is_refused_with_its_place(text: str, message: str) -> None:
@@ -154,6 +175,30 @@ def test_streams_lists_and_json() -> None:
     assert load('{"kind": "PodList", "items": [{"kind": "Pod"}]}') == [{"kind": "Pod"}]
     assert load("{a: yes}") == [{"a": True}], "YAML's flow style starts as JSON does"
     assert load("") == load("# c") == load("---\n---\n") == []
+
+
+def test_lists_in_lists_are_flattened_as_kubectl_does() -> None:
+    """cli-runtime, pkg/resource/visitor.go, `FlattenListVisitor`: what is nested comes last."""
+    empty: Any = {"kind": "List", "items": []}
+    inner: Any = {
+        "kind": "PodList",
+        "items": [{"kind": "A"}, {"kind": "List", "items": [{"kind": "C"}]}],
+    }
+    whole = {
+        "kind": "List",
+        "items": [inner, {"kind": "B"}, {"kind": "List", "items": [empty, {"kind": "D"}]}],
+    }
+    found = load_documents(json.dumps(whole).encode(), "f")
+    assert [(document.obj["kind"], document.where) for document in found] == [
+        ("B", "f:1 (item 1 of the List)"),
+        ("A", "f:1 (item 0.0 of the List)"),
+        ("D", "f:1 (item 2.1 of the List)"),
+        ("C", "f:1 (item 0.1.0 of the List)"),
+    ]
+    # An object of a kind that is called so, and one that has items of its own.
+    assert load("{kind: AllowList, spec: {}}") == [{"kind": "AllowList", "spec": {}}]
+    (own,) = load("{kind: List, items: [{kind: Own, items: {a: 1}}]}")
+    assert own == {"kind": "Own", "items": {"a": 1}}
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(

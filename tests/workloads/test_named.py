@@ -207,6 +207,55 @@ def test_a_pod_keeps_a_container() -> None:
         pod.add_container({"name": "X", "image": "i"})
 
 
+def test_every_container_of_a_name_goes() -> None:
+    twice = [{"name": "a", "image": "1"}, {"name": "main"}, {"name": "a", "image": "2"}]
+    pod = pod_of(containers=twice, initContainers=[{"name": "a"}])
+    pod.remove_container("a")
+    assert spec_of(pod) == {"containers": [{"name": "main"}]}
+    alone = pod_of(containers=[{"name": "main"}, {"name": "main"}])
+    with pytest.raises(CannotChangeError, match="'main' is the only container"):
+        alone.remove_container("main")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda pod: pod.set_env("A", "1"),
+        lambda pod: pod.primary.set_image("j"),
+        lambda pod: pod.container("main").set_resources({"cpu": "1"}),
+        lambda pod: pod.container("i").set_env("A", "1"),
+    ],
+)
+def test_of_several_of_one_name_none_is_changed_and_the_others_left(change: Any) -> None:
+    pod = pod_of(
+        containers=[{"name": "main"}, {"name": "main"}],
+        initContainers=[{"name": "i"}, {"name": "i"}],
+    )
+    before = copy.deepcopy(spec_of(pod))
+    with pytest.raises(CannotChangeError, match=r"2 containers are called '\w+': which"):
+        change(pod)
+    assert spec_of(pod) == before
+
+
+@pytest.mark.parametrize("init", [True, False])
+def test_what_one_step_takes_off_and_another_adds_is_told(init: bool) -> None:
+    """It would be written anew on each pass, over what an engine has added since."""
+    pod = pod_of(**{"initContainers" if init else "containers": [{"name": "main"}, CONTAINER]})
+    workload = pod.workload
+    workload.writer = ("steps", "first", 0)
+    pod.remove_container("c")
+    workload.writer = ("steps", "second", 1)
+    pod.add_container(CONTAINER, init=init)
+    (note,) = workload.notes
+    assert note.text == "c: step 'second' sets 'c', where 'first' set None; the later one wins"
+    # Each alone says nothing, nor does one step that does both.
+    workload.notes.clear()
+    pod.add_container(CONTAINER, init=init)
+    pod.remove_container("c")
+    pod.add_container(CONTAINER, init=init)
+    assert workload.notes == []
+
+
 def test_what_is_given_is_not_shared() -> None:
     pod, wanted = pod_of(), copy.deepcopy(CONTAINER)
     pod.add_container(wanted)

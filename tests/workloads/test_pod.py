@@ -451,7 +451,7 @@ def resources(requests: Any = None, limits: Any = None) -> Any:
         pytest.param(
             ({"nvidia.com/gpu": "1"}, {"nvidia.com/gpu": "1", "cpu": "1"}),
             {"limits": {"nvidia.com/gpu": None}},
-            ({}, {"cpu": "1"}),
+            (None, {"cpu": "1"}),
             id="both go",
         ),
         pytest.param(

@@ -54,7 +54,20 @@ def test_quantities_are_what_the_kubernetes_client_reads(number: Any, suffix: st
         assert parse_quantity(text) == parse_quantity(text[:-2]) * 1000
     else:
         assert parse_quantity(text) == kubernetes_parse_quantity(text)
-    assert quantity_text(text) == text
+    if 0 <= parse_quantity(text) < 2**63:
+        assert quantity_text(text) == text
+    else:
+        with pytest.raises(InvalidObjectError, match="must be from 0 to less than"):
+            quantity_text(text)
+
+
+@pytest.mark.parametrize("value", ["-1", -1, "-1m", "1e99", "8Ei", 2**63, 10**400, "9" * 5000])
+def test_a_quantity_that_nobody_can_ask_for_is_not_written(value: Any) -> None:
+    """The API server refuses what is negative, and cuts what is too much without a word."""
+    with pytest.raises(InvalidObjectError, match="must be from 0 to less than") as caught:
+        quantity_text(value)
+    assert len(str(caught.value)) < 200
+    assert quantity_text("7Ei") == "7Ei"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kubetailor.registry.accelerators import Accelerator, Catalogue
+from kubetailor.registry.accelerator import Accelerator
+from kubetailor.registry.accelerators import Catalogue
 from kubetailor.registry.chain import Chain
 from kubetailor.registry.context import UNKNOWN, Phase, TaskContext
 from kubetailor.registry.errors import (

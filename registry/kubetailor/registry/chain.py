@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
 
 from kubetailor.registry.accelerators import Catalogue
 from kubetailor.registry.context import PHASES, Phase, TaskContext
@@ -12,11 +10,10 @@ from kubetailor.registry.overrides.compiled import CompiledOverride, OverriddenR
 from kubetailor.registry.result import Result
 from kubetailor.registry.run import Run
 from kubetailor.registry.step import LAYERS, Layer, Step
+from kubetailor.registry.validated import ValidateCall
 from kubetailor.workloads import JsonMap, Kind, Workload
 
-__all__ = ["Chain", "ValidateCall"]
-
-ValidateCall: TypeAlias = tuple[str, Callable[..., Any], tuple[str, ...]]
+__all__ = ["Chain"]
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from kubetailor.registry.accelerators import AcceleratorError, Catalogue, FlyteSettings
+from kubetailor.registry import advice
+from kubetailor.registry.accelerators import Catalogue
 from kubetailor.registry.chain import Chain
 from kubetailor.registry.config import DEFAULT_CHAIN, Config, Selected
 from kubetailor.registry.context import Phase
 from kubetailor.registry.digest import chain_digest
+from kubetailor.registry.entries import AcceleratorError
 from kubetailor.registry.errors import ConfigError, PluginError
+from kubetailor.registry.flyte_settings import FlyteSettings
 from kubetailor.registry.model import ChainModel, ConfigModel, StepModel
 from kubetailor.registry.overrides.allowing import compile_overridable
 from kubetailor.registry.overrides.compiler import OverrideCompiler
@@ -31,13 +34,6 @@ __all__ = ["Compiler"]
 _List: TypeAlias = Literal["defaults", "steps", "enforce"]
 _LISTS: tuple[_List, ...] = get_args(_List)
 """The lists of a chain, in the order in which they run."""
-
-_WRITERS: Mapping[str, frozenset[str]] = {
-    "labels": frozenset({"labels"}),
-    "annotations": frozenset({"annotations"}),
-    "requests": frozenset({"resources", "gpu"}),
-}
-"""What a `when` may read -> the built-ins that write it."""
 
 
 class Compiler:
@@ -126,7 +122,7 @@ class Compiler:
                 steps, strict=self.model.strict, catalogue=self.catalogue, plugins=self.plugins
             ),
         )
-        self._advise(chain)
+        self.advice += advice.of_chain(chain)
         return chain
 
     def _ancestry(self, name: str, written: Mapping[str, ChainModel]) -> list[str]:
@@ -234,6 +230,8 @@ class Compiler:
                 continue  # the fault is the plugin's
             with self._collect():
                 rules.append(compile_overridable(entry, ("overridable", index), self.steps))
+        if not self.faults:
+            self.advice += advice.of_overridable(rules, self.catalogue)
         return Overridable(tuple(rules), self.source.mark(("overridable",)))
 
     # advice --------------------------------------------------------------------------------------
@@ -241,19 +239,6 @@ class Compiler:
     def _advise_when(self, when: Selector, path: tuple[str | int, ...]) -> None:
         """A `when` that no known kind meets; a parent's is met again in each that extends it."""
         for message, place in unmatched(when.written, self.plugins.kinds):
-            advice = f"{self.source.mark((*path, *place))}: `when`: {message}"
-            if advice not in self.advice:
-                self.advice.append(advice)
-
-    def _advise(self, chain: Chain) -> None:
-        """A `when` that reads what a later step may write is outside the promise of idempotence."""
-        names = [step.transformer.name for step in chain.steps]
-        for index, step in enumerate(chain.steps):
-            later = set(names[index + 1 :])
-            for read, writers in _WRITERS.items():
-                settled = read == "requests" and step.transformer.name in writers
-                if read in step.when.fields and writers & later and not settled:
-                    self.advice.append(
-                        f"{step.mark}: step {step.name!r} of chain {chain.name!r}: its `when` "
-                        f"reads {read}, which a later step sets: a second run may differ"
-                    )
+            text = f"{self.source.mark((*path, *place))}: `when`: {message}"
+            if text not in self.advice:
+                self.advice.append(text)

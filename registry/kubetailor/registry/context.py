@@ -77,7 +77,8 @@ class TaskContext:
         execution: the id of the execution.
         attempt: the attempt, from 0.
         inputs: the inputs, by name: the workflow's, and over them what is bound to the task itself;
-            a `dict`, a dataclass or a model is a map again.
+            a `dict`, a dataclass or a model is a map again. Lists, files, data sets, times and
+            durations are not seen, as if they were not given.
         namespace: the Kubernetes namespace.
     """
 

@@ -7,7 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin
 
-from kubetailor.registry.transformer import Transformer, is_union, unwrapped
+from kubetailor.registry.signature import is_union, unwrapped
+from kubetailor.registry.transformer import Transformer
 
 __all__ = ["Parameter", "description_of", "parameters_of", "type_text"]
 

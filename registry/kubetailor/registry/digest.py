@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from kubetailor.registry.accelerators import Accelerator, Catalogue
+from kubetailor.registry.accelerator import Accelerator
+from kubetailor.registry.accelerators import Catalogue
 from kubetailor.registry.hookspecs import PROJECT
 from kubetailor.registry.plugins import Plugins
 from kubetailor.registry.source import as_written, canonical

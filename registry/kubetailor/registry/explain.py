@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
+from kubetailor.registry.step import Step
 from kubetailor.workloads import Json, JsonMap, Path, diff
 from kubetailor.workloads.draft import segment
 from kubetailor.workloads.task_target import as_pod_task
-
-if TYPE_CHECKING:
-    from kubetailor.registry.result import Result
 
 __all__ = ["Change", "changes", "readable"]
 
@@ -45,9 +43,13 @@ class Change(NamedTuple):
         return self._asdict()
 
 
-def changes(result: Result) -> Iterator[Change]:
-    """Every change of a run, in the order in which the steps made them."""
-    for before, step, after in result.versions():
+def changes(versions: Iterable[tuple[JsonMap, Step, JsonMap]]) -> Iterator[Change]:
+    """Every changed field of some steps, in their order.
+
+    Args:
+        versions: (before, step, after) of each step.
+    """
+    for before, step, after in versions:
         old = as_pod_task(before, after)
         place = str(step.mark) if step.mark else ""
         for op, path, was, now in diff(old, after):

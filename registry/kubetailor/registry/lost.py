@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from kubetailor.registry import hookspecs
 from kubetailor.registry.hookspecs import PROJECT
-from kubetailor.registry.transformer import TransformerError, body_of, options_of, source_of
+from kubetailor.registry.signature import body_of, source_of
+from kubetailor.registry.transformer import TransformerError, options_of
 from kubetailor.workloads import ConflictError, nearest
 
 if TYPE_CHECKING:

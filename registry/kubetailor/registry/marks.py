@@ -3,36 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+from kubetailor.registry.accelerator import Accelerator, is_slice_resource
+from kubetailor.registry.flyte_settings import FlyteSettings
 from kubetailor.registry.placeholder import COUNT, matches_count
 
-if TYPE_CHECKING:
-    from kubetailor.registry.accelerators import Accelerator, FlyteSettings
-
-__all__ = ["Marks", "is_slice_resource", "stated_pairs"]
+__all__ = ["Marks"]
 
 _Mark: TypeAlias = tuple[str, tuple[str, ...]]
 """An entry's name, and what tells its marks apart."""
-
-
-def stated_pairs(entry: Accelerator) -> Iterator[tuple[str, str]]:
-    """The (node label, value) by which an entry is placed: selector pairs and values of `In`."""
-    yield from entry.node_selector.items()
-    for expression in entry.node_requirements:
-        if expression["operator"] == "In":
-            for value in expression.get("values", ()):
-                yield expression["key"], value
-
-
-def is_slice_resource(resource: str) -> bool:
-    """Whether a resource stands for a part of a GPU.
-
-    https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-mig.html names
-    them ``nvidia.com/mig-…``, and gpu-sharing.html on that site ``….shared``.
-    """
-    kind = resource.partition("/")[2]
-    return kind.startswith("mig-") or kind.endswith(".shared")
 
 
 class Marks:
@@ -61,7 +41,7 @@ class Marks:
             self._entries[entry.name] = entry
             for form in entry.forms:
                 users.setdefault(form.resource, set()).add(entry.name)
-                for key, value in stated_pairs(form):
+                for key, value in form.stated_pairs():
                     self._add(key, value, (entry.name, ("stated", key, value)))
                 for device in form.devices:
                     for key, value in flyte.pairs(device, form.partition).items():

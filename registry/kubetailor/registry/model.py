@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from kubetailor.registry.accelerators import FlyteSettings
 from kubetailor.registry.context import Phase
+from kubetailor.registry.flyte_settings import FlyteSettings
 from kubetailor.registry.parameters import Text
 
 __all__ = [
@@ -118,7 +118,8 @@ class OverridableModel(Part):
     when: dict[str, Any] | None = Field(
         None,
         description="Where the entry applies; it sees the object as `defaults` and `steps` left "
-        "it; by `role`, every pod that the step changes. What a phase cannot know does not match.",
+        "it; by `role`, every pod that the step changes. What a phase cannot know does not match. "
+        "`labels`, `annotations` and `execution` may not be asked for: whoever launches says them.",
     )
     allow: dict[str, AllowModel | None] | None = Field(
         None,

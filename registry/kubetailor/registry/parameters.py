@@ -12,12 +12,11 @@ from typing_extensions import NotRequired, Required, TypedDict
 
 from kubetailor.registry.reading import keys_at
 from kubetailor.registry.scalars import scalar_validator
+from kubetailor.registry.signature import is_union, unwrapped
 from kubetailor.registry.source import Plain, text
 from kubetailor.registry.transformer import (
     Transformer,
     TransformerError,
-    is_union,
-    unwrapped,
 )
 from kubetailor.workloads import nearest
 

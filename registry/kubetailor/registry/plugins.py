@@ -7,13 +7,10 @@ second plugin of one name without a word).
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import importlib
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -32,18 +29,19 @@ from kubetailor.registry.imports import (
     installed_plugins,
     own_version,
 )
-from kubetailor.registry.lost import HOOKS, check_hooks, check_members
+from kubetailor.registry.lost import check_hooks, check_members
+from kubetailor.registry.plugin import Plugin
 from kubetailor.registry.raised import said_of
+from kubetailor.registry.signature import source_of
 from kubetailor.registry.transformer import (
     Options,
     Transformer,
     TransformerError,
     options_of,
-    source_of,
 )
 from kubetailor.workloads import BUILTIN_KINDS, ConflictError, Kind, KindTable, nearest
 
-__all__ = ["BUILTIN_PLUGINS", "Plugin", "Plugins", "own_version"]
+__all__ = ["BUILTIN_PLUGINS", "Plugins"]
 
 BUILTIN_PLUGINS: Mapping[str, str] = {
     PROJECT: "kubetailor.transformers",
@@ -53,66 +51,6 @@ BUILTIN_PLUGINS: Mapping[str, str] = {
     "webhook": "kubetailor.plugins.webhook",
 }
 """Plugin name -> module; the transformers of the first have bare names."""
-
-
-@dataclass
-class Plugin:
-    """One plugin.
-
-    Attributes:
-        name: the entry point's name, else the last part of the module's, or the file's stem.
-        origin: where it was found, for listings: a distribution, a module or a file.
-        module: the module, or None if it could not be loaded.
-        distribution: the distribution's name, or None outside one.
-        version: the distribution's version, or None.
-        mark: where the config names it, or None.
-        error: why it could not be loaded, or None.
-        transformers: the names that it registered.
-    """
-
-    name: str
-    origin: str
-    module: ModuleType | None = None
-    distribution: str | None = None
-    version: str | None = None
-    mark: Mark | None = None
-    error: str | None = None
-    transformers: list[str] = field(default_factory=list)
-
-    @property
-    def identity(self) -> str:
-        """What stands for its code in a digest: name and version, else a hash of its sources."""
-        if self.distribution:
-            return f"{self.distribution}=={self.version}"
-        return f"{self.name}@sha256:{_source_digest(self.module)}"
-
-    def fault(self, reason: str) -> str:
-        """A fault of this plugin: where the config names it, its name and the reason."""
-        place = f"{self.mark}: " if self.mark else ""
-        return f"{place}plugin {self.name!r}: {reason}"
-
-    @property
-    def hooks(self) -> list[str]:
-        """The hooks that it implements."""
-        found = vars(self.module) if self.module else {}
-        return sorted(name for name in HOOKS if hasattr(found.get(name), f"{PROJECT}_impl"))
-
-
-def _sources(module: ModuleType | None) -> list[Path]:
-    file = getattr(module, "__file__", None)
-    if file is None:
-        return []
-    if Path(file).name == "__init__.py":
-        return sorted(Path(file).parent.rglob("*.py"))
-    return [Path(file)]
-
-
-@functools.cache  # what is imported does not change with its file
-def _source_digest(module: ModuleType | None) -> str:
-    digest = hashlib.sha256()
-    for path in _sources(module):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 class Plugins:
@@ -162,27 +100,22 @@ class Plugins:
         """
         plugins = cls()
         blocked = list(blocked)
+        directory = directory or Path.cwd()
+        builtins = BUILTIN_PLUGINS if builtins is None else builtins
         version = own_version()
-        for name, module in (BUILTIN_PLUGINS if builtins is None else builtins).items():
+        for name, module in builtins.items():
             plugins._load(
                 Plugin(name, module, distribution=PROJECT, version=version),
                 partial(importlib.import_module, module),
             )
         found = installed_plugins() if entry_points else {}
         named = [str(path) for path in named]
-        homes = (BUILTIN_PLUGINS if builtins is None else builtins).values()
-        plugins._homes = {*homes, *(point.module for point in found.values()), *named}
-        plugins._files = {((directory or Path.cwd()) / path).resolve() for path in named}
+        installed = (point.module for point in found.values())
+        plugins._homes = {*builtins.values(), *installed, *named}
+        plugins._files = {(directory / path).resolve() for path in named}
         for point in found.values():
             if point.name not in blocked:
-                dist = point.dist
-                origin = f"{dist.name} {dist.version}" if dist else point.value
-                plugin = Plugin(
-                    point.name,
-                    origin,
-                    distribution=dist.name if dist else None,
-                    version=dist.version if dist else None,
-                )
+                plugin = Plugin.installed(point)
                 plugins._load(plugin, point.load, partial(home_of, point.module))
         for index, name in enumerate(blocked if entry_points else ()):
             if name not in found:
@@ -191,7 +124,7 @@ class Plugins:
                 plugins.faults.append(f"{where}block_plugins: no installed plugin {name!r}; {near}")
         for index, path in enumerate(named):
             place = mark(("plugins", index)) if mark else None
-            plugins._load_named(path, directory or Path.cwd(), place)
+            plugins._load_named(path, directory, place)
         return plugins
 
     def require(self) -> Plugins:

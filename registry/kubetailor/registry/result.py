@@ -90,4 +90,4 @@ class Result:
 
     def changes(self) -> list[Change]:
         """Every changed field, and who changed it."""
-        return list(changes(self))
+        return list(changes(self.versions()))

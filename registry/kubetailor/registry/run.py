@@ -334,8 +334,7 @@ class Run:
                 continue
             text = (
                 f"it is about task templates, of which the phase {PHASES[-1]} sees none, and would "
-                f"wait for that, as {unknown} is not known yet; list `launch` in `phases`, or "
-                "write it before the steps that wait"
+                f"wait for that, as {unknown} is not known yet; {_sooner(self.task.phase, unknown)}"
             )
             if step.layer not in ("defaults", "steps") or self.chain.strict:
                 raise self._error(step, CannotChangeError(text))
@@ -391,6 +390,17 @@ def _way_out(unknown: str) -> str:
             "`when` that holds for all or none of them, or list a later phase in `phases`"
         )
     return "list a later phase in `phases`"
+
+
+def _sooner(phase: str, unknown: str) -> str:
+    """What to do for a step that is lost where it waits for the last phase."""
+    if "launch_plan" in unknown.split(", "):
+        return (
+            "no phase of the cluster knows launch_plan: take it out of the `when` that reads it, "
+            "or write this step before that one"
+        )
+    listed = "list `launch` in `phases`, or " if phase == PHASES[0] else ""
+    return f"{listed}write it before the steps that wait"
 
 
 def _returned(value: Any, allowed: str) -> str:

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from pydantic_core import SchemaValidator
 from pydantic_core import core_schema as core
 
-from kubetailor.registry.source import Plain, read_core, text
+from kubetailor.registry.source import Plain, check_numbers, read_core, text
 
 __all__ = ["scalar_validator"]
 
@@ -119,6 +119,7 @@ def _same_kind(found: Any, result: Any) -> bool:
 
 
 def _open(value: Any, handler: Callable[[Any], Any]) -> Any:
+    check_numbers(value)
     return handler(read_core(value))
 
 

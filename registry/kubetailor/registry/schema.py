@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from kubetailor.registry.accelerators import ACCELERATOR_FORMAT, Accelerator, Catalogue
+from kubetailor.registry.accelerator import ACCELERATOR_FORMAT, Accelerator
+from kubetailor.registry.accelerators import Catalogue
 from kubetailor.registry.context import PHASES
 from kubetailor.registry.describe import description_of, parameters_of
 from kubetailor.registry.model import ConfigModel, OverrideModel

@@ -20,6 +20,7 @@ from kubetailor.workloads.metadata import MapName
 
 __all__ = [
     "ALWAYS",
+    "LOOKED_AT",
     "WHEN_FIELDS",
     "Seen",
     "SeenPod",
@@ -300,7 +301,7 @@ _READERS: Mapping[str, Callable[[View], Any]] = {
 }
 
 
-_LOOKED_AT = 4096
+LOOKED_AT = 4096
 """As many characters of a text are looked at by globs: an input may have a million."""
 
 
@@ -330,7 +331,7 @@ def _matcher(value: Any, path: tuple[str | int, ...]) -> Callable[[Any], bool]:
             return None in plain
         if not isinstance(found, str):
             found = str(found).lower() if isinstance(found, bool) else str(found)
-        return found in plain or (glob is not None and glob.match(found[:_LOOKED_AT]) is not None)
+        return found in plain or (glob is not None and glob.match(found[:LOOKED_AT]) is not None)
 
     return matches
 

@@ -18,7 +18,7 @@ import yaml
 
 from kubetailor.registry.errors import ConfigError, Mark
 
-__all__ = ["Limits", "Plain", "Source", "as_written", "read_core", "text"]
+__all__ = ["Limits", "Plain", "Source", "as_written", "check_numbers", "read_core", "text"]
 
 _BaseLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -27,7 +27,12 @@ _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _INT = re.compile(r"[-+]?[0-9]+")
 _BASED_INT = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_LONG_INT = re.compile(f"{_INT.pattern}|{_BASED_INT.pattern}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+
+
+_DIGITS = 300
+"""What is longer is no number, for integers as for floats: JSON and Python would refuse it."""
 
 
 class Limits(NamedTuple):
@@ -80,6 +85,8 @@ def read_core(value: Any) -> Any:
         return value
     if value in _BOOLS:
         return _BOOLS[value]
+    if len(value) > _DIGITS:
+        return text(value)
     if _INT.fullmatch(value):
         return int(value)
     if _BASED_INT.fullmatch(value):
@@ -87,6 +94,19 @@ def read_core(value: Any) -> Any:
     if _FLOAT.fullmatch(value) and math.isfinite(found := float(value)):
         return found
     return text(value)
+
+
+def check_numbers(value: Any) -> None:
+    """Refuse, where the type is open, an integer that would become a text for its length.
+
+    Raises:
+        ValueError: there is one.
+    """
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            check_numbers(item)
+    elif isinstance(value, Plain) and len(value) > _DIGITS and _LONG_INT.fullmatch(value):
+        raise ValueError(f"an integer of {len(value)} digits; at most 64 bits are read")
 
 
 def text(value: Any) -> Any:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kubetailor.registry.marks import stated_pairs
+from kubetailor.registry.accelerator import Accelerator
+from kubetailor.registry.flyte_settings import FlyteSettings
 from kubetailor.registry.placeholder import matches_count
 from kubetailor.workloads import Json
 from kubetailor.workloads.identity import toleration_key
-
-if TYPE_CHECKING:
-    from kubetailor.registry.accelerators import Accelerator, FlyteSettings
 
 __all__ = ["Stated"]
 
@@ -41,7 +39,7 @@ class Stated:
         by_flyte = [flyte.pairs(*device) for device in devices]
         selectors = [*(form.node_selector for form in forms), *by_flyte]
         self._selected = _by_key(pair for selector in selectors for pair in selector.items())
-        self._placed = {key for form in forms for key, _ in stated_pairs(form)} | set(
+        self._placed = {key for form in forms for key, _ in form.stated_pairs()} | set(
             self._selected
         )
         self._required = [r for form in forms for r in form.node_requirements]

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter
 from typing import (
-    Annotated,
     Any,
     Literal,
     TypeAlias,
     TypeVar,
-    Union,
-    get_args,
     get_origin,
     overload,
 )
@@ -24,6 +20,7 @@ from typing import (
 from kubetailor.registry.accelerators import Catalogue
 from kubetailor.registry.context import TaskContext
 from kubetailor.registry.selection import Selection
+from kubetailor.registry.signature import body_of, members_of, source_of
 from kubetailor.workloads import KubetailorError, Pod, Workload
 
 __all__ = ["Options", "Transformer", "TransformerError", "options_of", "transformer"]
@@ -185,7 +182,7 @@ class Transformer:
                 raise TransformerError(
                     f"{where}: parameter {parameter.name!r} cannot be given by name"
                 )
-            members = _members(annotation)
+            members = members_of(annotation)
             if kinds := [kind for kind in members if kind in _INJECTED]:
                 if len(members) > 1:
                     raise TransformerError(
@@ -236,23 +233,6 @@ _NOT_PLAIN = (
 )
 
 
-def body_of(function: Any) -> Any:
-    """The function that has the annotations: of a partial, a method or a callable object."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    function = getattr(function, "__func__", function)
-    if inspect.isroutine(function) or inspect.isclass(function) or not callable(function):
-        return function
-    return type(function).__call__
-
-
-def _members(annotation: Any) -> list[Any]:
-    """The types that an annotation allows beside None."""
-    annotation = unwrapped(annotation)
-    parts = get_args(annotation) if is_union(annotation) else (annotation,)
-    return [unwrapped(part) for part in parts if part is not type(None)]
-
-
 def _receiver(annotation: Any, parameter: str, where: str) -> Receiver:
     if annotation is Pod:
         return "pod"
@@ -268,22 +248,3 @@ def _receiver(annotation: Any, parameter: str, where: str) -> Receiver:
         f"{where}: the first parameter {parameter!r} has {given}; it must be Pod, Workload, "
         "V1PodSpec or dict"
     )
-
-
-def source_of(function: Callable[..., Any]) -> str:
-    """``file:line`` of a function, or its module's name."""
-    target = inspect.unwrap(body_of(function))
-    code = getattr(target, "__code__", None)
-    if code is None:
-        return str(getattr(target, "__module__", "?"))
-    return f"{code.co_filename}:{code.co_firstlineno}"
-
-
-def is_union(annotation: Any) -> bool:
-    """Whether an annotation is a union, spelt either way."""
-    return get_origin(annotation) in (Union, types.UnionType)
-
-
-def unwrapped(annotation: Any) -> Any:
-    """An annotation without `Annotated`."""
-    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation

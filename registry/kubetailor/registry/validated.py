@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from kubetailor.registry.result import Result
 from kubetailor.registry.step import Step
 from kubetailor.workloads import InvalidObjectError, Workload, same
 
-if TYPE_CHECKING:
-    from kubetailor.registry.chain import ValidateCall
+__all__ = ["ValidateCall", "culprit", "refusal"]
 
-__all__ = ["culprit", "refusal"]
+ValidateCall: TypeAlias = tuple[str, Callable[..., Any], tuple[str, ...]]
+"""An implementation of the hook: its plugin, the function, the names of its arguments."""
 
 
 def refusal(call: ValidateCall, workload: Workload) -> InvalidObjectError | None:

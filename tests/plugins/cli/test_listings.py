@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import yaml
 
 from .conftest import Run, Write
 
@@ -193,10 +194,78 @@ def test_kinds(run: Run, team: None) -> None:
     assert "tolerations" in found["SparkApplication"]["reads"]
     lines = {line.split()[0]: line for line in run("kinds").stdout.splitlines()}
     assert "acme.io" in lines["Trainer"]
-    assert lines["PyTorchJob"].endswith("restartPolicy, hostnameOverride, resources")
-    assert lines["SparkApplication"].endswith(
-        f"all but {len(found['SparkApplication']['reads'])} fields"
-    )
+    assert lines["PyTorchJob"].split() == [
+        *("PyTorchJob", "kubeflow.org", "master,", "worker", "metadata"),
+        "spec.runPolicy.suspend",
+    ]
+
+
+@pytest.mark.parametrize(("command", "most"), [("accelerators", 160), ("kinds", 180)])
+def test_lists_are_not_wide(run: Run, command: str, most: int) -> None:
+    assert max(map(len, run(command).stdout.splitlines())) <= most
+
+
+def test_one_accelerator_whole(run: Run, team: None) -> None:
+    result = run("accelerators", "acme-1")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert yaml.safe_load(result.stdout) == {
+        "name": "acme-1",
+        "resource": "acme.io/gpu",
+        "node_selector": {"acme.io/chip": "one"},
+        "node_requirements": [{"key": "zone", "operator": "In", "values": ["a", "b"]}],
+    }
+    assert rows(run, "accelerators", "acme-1")["device"] is None
+    lines = run("accelerators").stdout.splitlines()
+    cut = next(line.split()[0] for line in lines if line.endswith("…"))
+    whole = rows(run, "accelerators", cut)
+    values = whole["node_requirements"][-1]["values"]
+    assert all(value in run("accelerators", cut).stdout for value in values)
+    assert whole["name"] == cut
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nvidia-l5", "Error: no accelerator 'nvidia-l5'; did you mean nvidia-l4"),
+        ("acme-2", "Error: accelerator 'acme-2': no field 'resorce'"),
+    ],
+)
+def test_no_such_accelerator(run: Run, team: None, name: str, said: str) -> None:
+    result = run("accelerators", name)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(said)
+
+
+def test_one_kind_whole(run: Run, team: None) -> None:
+    result = run("kinds", "PyTorchJob")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert yaml.safe_load(result.stdout) == {
+        "group": "kubeflow.org",
+        "kind": "PyTorchJob",
+        "roles": ["master", "worker"],
+        "queue": "metadata",
+        "suspend": "spec.runPolicy.suspend",
+        "primary": ["pytorch"],
+        "ignored": ["restartPolicy", "hostnameOverride", "resources"],
+    }
+    assert rows(run, "kinds", "Trainer")["reads"] is None
+    assert rows(run, "kinds", "Pod")["group"] == ""
+    assert rows(run, "kinds", "Job.batch")["group"] == "batch"
+    assert rows(run, "kinds", "Job.batch.volcano.sh")["group"] == "batch.volcano.sh"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("PytorchJob", "Error: no kind 'PytorchJob'; did you mean PyTorchJob"),
+        ("Job", "Error: several kinds are called 'Job'; name one: Job.batch, Job.batch.volcano.sh"),
+        ("Job.apps", "Error: no kind 'Job.apps'; "),
+    ],
+)
+def test_no_such_kind(run: Run, name: str, said: str) -> None:
+    result = run("kinds", name)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(said)
 
 
 @pytest.mark.parametrize("command", ["plugins", "transformers", "accelerators", "kinds", "schema"])

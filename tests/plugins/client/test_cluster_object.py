@@ -11,8 +11,10 @@ import pytest
 from click.testing import Result
 from flytekit.remote import FlyteRemote
 
-from kubetailor.plugins.client.cluster_object import LAST_APPLIED, Explanation, Lineage, explained
+from kubetailor.plugins.client.cluster_object import LAST_APPLIED, explained
 from kubetailor.plugins.client.explain import print_explanation, registered
+from kubetailor.plugins.client.explanation import Explanation
+from kubetailor.plugins.client.owners import Lineage
 from kubetailor.plugins.flyte.stamp import STAMP
 from kubetailor.registry.overrides.document import OVERRIDE
 from kubetailor.registry.tailor import Tailor
@@ -305,7 +307,8 @@ def test_without_flyteadmin_the_rest_is_said(
     monkeypatch.setenv("FLYTE_PLATFORM_URL", "127.0.0.1:1")
     monkeypatch.setenv("FLYTE_PLATFORM_INSECURE", "true")
     found = explain(of_flyte())
-    assert "execution speech/development/swapped: FlyteAdmin" in found.notes[0]
+    assert "execution speech/development/swapped: cannot reach FlyteAdmin: " in found.notes[0]
+    assert "its address is that of FLYTE_PLATFORM_URL" in found.notes[0]
     assert [one.applies for one in found.steps] == [False, False, True, None, True]
 
 

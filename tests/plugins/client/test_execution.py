@@ -123,6 +123,31 @@ def test_that_of_the_launch_plan_is_below_either(
     assert [step["use"] for step in steps] == ["retries", "timeout"]
 
 
+def test_annotations_of_the_request_stand_for_all_of_the_launch_plans(
+    run: Run, admin: FlyteAdmin
+) -> None:
+    """As FlyteAdmin has it; what the webhook said of the first execution is not said again."""
+    annotations = admin.executions[0].spec.annotations.values
+    annotations.update({"a": "b", "kubetailor.dev/applied": "{}"})
+    made = relaunched(run, admin, "plain", "--set", "retries.retries=7")
+    assert made.spec.annotations.values.keys() == {"a", OVERRIDE}
+    assert relaunched(run, admin, "plain").spec.annotations.values.keys() == {"a"}
+
+
+@pytest.mark.parametrize("text", ["{", '{"steps": [{"use": "image", "with": {"image": "x"}}]}'])
+def test_one_that_would_be_refused_is_shown_and_not_launched_again(
+    run: Run, admin: FlyteAdmin, text: str
+) -> None:
+    admin.executions[0].spec.annotations.values[OVERRIDE] = text
+    shown = run("execution", "show", f"{PLACE}/plain")
+    assert shown.exit_code == 0, shown.output
+    found = yaml.safe_load(shown.stdout)["override"]
+    assert found == (text if text == "{" else json.loads(text))
+    assert "would be refused" in shown.stderr
+    again = run("execution", "relaunch", f"{PLACE}/plain")
+    assert (again.exit_code, again.stdout, len(admin.executions)) == (2, "", 2)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

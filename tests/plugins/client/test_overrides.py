@@ -5,19 +5,34 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, make_dataclass
+from datetime import datetime
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import pytest
-from flytekit import LaunchPlan, reference_launch_plan, reference_workflow, task, workflow
+from flytekit import (
+    LaunchPlan,
+    conditional,
+    reference_launch_plan,
+    reference_workflow,
+    task,
+    workflow,
+)
 from flytekit.configuration import ImageConfig, SerializationSettings
 from flytekit.core.options import Options
+from flytekit.core.type_engine import TypeEngine
 from flytekit.models.common import Annotations, Labels
 from flytekit.remote import FlyteRemote
 from flytekit.tools.translator import get_serializable
+from flytekit.types.directory import FlyteDirectory
+from flytekit.types.file import FlyteFile
+from flytekit.types.structured import StructuredDataset
 from google.protobuf.json_format import MessageToDict
+from pydantic import BaseModel
 
+from kubetailor.plugins.client import launching
 from kubetailor.plugins.client.annotations import merged
 from kubetailor.plugins.client.overrides import Overrides
 from kubetailor.plugins.execution.literals import plain_inputs
@@ -185,6 +200,90 @@ def test_what_is_registered_is_checked(
         Overrides().step("image", image="evil:1").options(remote, entity)
 
 
+def _as_promise(value: Any) -> Any:
+    return value
+
+
+@workflow
+def branching(x: int) -> int:
+    some: Any = conditional("c")
+    fit, prepare = workflows.fit, workflows.prepare
+    found: Any = some.if_(_as_promise(x) > 1).then(fit(x=x)).else_().then(prepare(x=x))
+    return found  # type: ignore[no-any-return]
+
+
+def local(kind: str) -> Any:
+    made = {
+        "launch plan": lambda: LaunchPlan.get_or_create(workflows.train, "local"),
+        "workflow": lambda: workflows.train,
+        "branch": lambda: branching,
+        "task": lambda: workflows.fit,
+    }
+    return made[kind]()
+
+
+@pytest.mark.parametrize("kind", ["launch plan", "workflow", "branch", "task"])
+def test_what_is_not_registered_yet_is_checked_as_what_is(
+    remote: FlyteRemote, admin: FlyteAdmin, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entity = local(kind)
+    before = registrations(admin)
+    options: Any = H100.options(remote, entity)
+    assert OVERRIDE in options.annotations.values
+    assert capsys.readouterr().err == ""
+    with pytest.raises(OverrideError, match=rf"it matches no task.*{workflows.__name__}\.fit"):
+        Overrides().step("retries", retries=1).on(task="*.fti").options(remote, entity)
+    with pytest.raises(OverrideError, match="it changes nothing"):
+        Overrides().step("retries", retries=2).on(task="*.fit").options(remote, entity)
+    some = Overrides().step("retries", retries=5).when({"inputs": {"x": "10"}})
+    assert some.options(remote, entity, inputs={"x": 10})
+    with pytest.raises(OverrideError, match="it matches no task"):
+        some.options(remote, entity, inputs={"x": 2})
+    assert registrations(admin) == before
+
+
+@pytest.mark.parametrize(("node", "known"), [("n0", False), ("n0-n0", True), ("n0-n1", True)])
+def test_the_nodes_of_a_branch_have_the_names_that_the_cluster_gives(
+    remote: FlyteRemote, node: str, known: bool
+) -> None:
+    some = Overrides().step("retries", retries=5).on(node=node)
+    if known:
+        assert some.options(remote, branching)
+        return
+    with pytest.raises(OverrideError, match="nodes: n0-n0, n0-n1"):
+        some.options(remote, branching)
+
+
+def test_the_phase_serialize_is_part_of_what_is_checked(
+    remote: FlyteRemote, configure: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure(
+        "phases: [serialize, launch]\n"
+        "chains: {default: {steps: [{use: retries, with: {retries: 5}}]}}\n"
+    )
+    with pytest.raises(OverrideError, match="it changes nothing"):
+        RETRIES.options(remote, workflows.train)
+    assert capsys.readouterr().err == ""
+
+
+def test_children_that_are_not_registered_refuse_nothing(
+    remote: FlyteRemote, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert Overrides().step("retries", retries=5).on(task="*.fit").options(remote, parent)
+    assert "it may do so yet: executions that are not looked at" in capsys.readouterr().err
+
+
+def test_what_cannot_be_serialized_is_said(
+    remote: FlyteRemote, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @task(container_image="{{.image.none_such.fqn}}")
+    def broken() -> int:
+        return 1
+
+    assert RETRIES.options(remote, broken)
+    assert "could not be checked" in capsys.readouterr().err
+
+
 def test_inputs_that_are_not_known_refuse_nothing(
     remote: FlyteRemote, entities_of: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -239,6 +338,52 @@ def test_a_part_of_an_input_chooses_here_as_in_the_cluster(
     seen = TaskContext("launch", inputs=plain_inputs(sent_["literals"]))
     view = View(seen, Workload({"kind": "Pod"}, BUILTIN_KINDS[0]))
     assert compile_selector({"inputs": inputs}).test(view) is True
+
+
+class Size(Enum):
+    LARGE = "large"
+
+
+class Schedule(BaseModel):
+    warmup: int = 3
+
+
+# Its fields have types that only flytekit knows the arguments of.
+File: Any = FlyteFile
+Run: Any = make_dataclass(
+    "Run",
+    [
+        ("data", File),
+        ("size", Size, field(default=Size.LARGE)),
+        ("optimizer", Model, field(default_factory=lambda: Model("adam"))),
+    ],
+)
+FILE = File("https://example.com/x")
+
+
+@pytest.mark.parametrize(
+    ("value", "type_"),
+    [
+        (FILE, File),
+        (FlyteDirectory("s3://bucket/x"), FlyteDirectory),
+        (StructuredDataset(uri="s3://bucket/x"), StructuredDataset),
+        ({"a": FILE}, dict[str, File]),
+        ({"a": Model("large")}, dict[str, Model]),
+        (Run(FILE), Run),
+        (Schedule(), Schedule),
+        (Size.LARGE, Size),
+        (3, int | None),
+        (["a"], list[str]),
+        (datetime(2026, 1, 1), datetime),
+    ],
+)
+def test_an_input_is_seen_here_as_in_the_cluster(
+    remote: FlyteRemote, value: Any, type_: Any
+) -> None:
+    literal = TypeEngine.to_literal(remote.context, value, type_, TypeEngine.to_literal_type(type_))
+    here = launching._plain({"x": value})
+    assert here == launching._plain({"x": literal})
+    assert here == plain_inputs({"x": MessageToDict(literal.to_flyte_idl())})
 
 
 def test_a_flyteadmin_that_cannot_say_stops_nothing(

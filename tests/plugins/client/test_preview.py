@@ -17,6 +17,7 @@ from flytekit.remote import FlyteRemote
 from kubetailor.plugins.client.preview import NodePreview, Preview
 from kubetailor.plugins.client.previewing import preview
 from kubetailor.plugins.client.registered import Registered, find
+from kubetailor.plugins.client.request import Request
 from kubetailor.plugins.execution.override import JUDGED
 from kubetailor.plugins.webhook.decide import decide
 from kubetailor.plugins.webhook.reviews import dump, parse
@@ -115,7 +116,7 @@ def test_retries_are_where_the_engine_reads_them(remote: FlyteRemote, tailor: Ta
 def test_it_is_what_the_webhook_does(
     remote: FlyteRemote, tailor: Tailor, override: Override | None
 ) -> None:
-    found = preview(registered(remote, outer), tailor, override, labels={"team": "speech"})
+    found = preview(registered(remote, outer), tailor, override, Request(labels={"team": "speech"}))
     (execution,) = found.executions
     request = {
         "uid": "1",
@@ -172,7 +173,7 @@ def test_the_launch_plans_own_override_is_there_where_none_is_given(
     found = preview(registered(remote, plan), tailor)
     (node,) = nodes(found).values()
     assert device(node.final) == "nvidia-h100-80gb"
-    beside = preview(registered(remote, plan), tailor, annotations={"a": "b"})
+    beside = preview(registered(remote, plan), tailor, request=Request(annotations={"a": "b"}))
     assert beside.override is None
     assert beside.executions[0].before["metadata"]["annotations"] == {"a": "b"}
 
@@ -259,7 +260,7 @@ def test_a_child_has_its_own_launch_plans_where_the_parent_has_none(
     ]
     (node,) = nodes(preview(found, tailor), 1).values()
     assert device(node.final) == "nvidia-h100-80gb"
-    (node,) = nodes(preview(found, tailor, annotations={"a": "b"}), 1).values()
+    (node,) = nodes(preview(found, tailor, request=Request(annotations={"a": "b"})), 1).values()
     assert device(node.final) == "nvidia-tesla-a100"
 
 
@@ -291,7 +292,7 @@ def test_a_cached_task_that_stays_cached_is_named(remote: FlyteRemote, tailor: T
     ]
     assert all("--overwrite-cache" in each and "`cache`" in each for each in said)
     for other in (
-        preview(asked, tailor, override, overwrite_cache=True),
+        preview(asked, tailor, override, Request(overwrite_cache=True)),
         preview(asked, tailor, override.step("cache", cache=False).on(task="*.prepare")),
         preview(asked, tailor, override.step("cache", version="2").on(task="*.prepare")),
         preview(asked, tailor, LABELS.on(task="*.fit")),
@@ -366,10 +367,11 @@ def test_inputs_are_what_the_request_and_the_launch_plan_say(
     asked = registered(remote, outer)
     by_kind = LABELS.on(inputs={"kind": "plain"})
     assert preview(asked, tailor, by_kind).faults == ()  # the launch plan's default
-    assert "matches no task" in preview(asked, tailor, by_kind, inputs={"kind": "odd"}).faults[0]
+    odd, three, four = (Request(inputs=given) for given in ({"kind": "odd"}, {"x": 3}, {"x": 4}))
+    assert "matches no task" in preview(asked, tailor, by_kind, odd).faults[0]
     by_x = LABELS.on(inputs={"x": "3"})
-    assert preview(asked, tailor, by_x, inputs={"x": 3}).faults == ()
-    assert "matches no task" in preview(asked, tailor, by_x, inputs={"x": 4}).faults[0]
+    assert preview(asked, tailor, by_x, three).faults == ()
+    assert "matches no task" in preview(asked, tailor, by_x, four).faults[0]
     unknown = preview(asked, tailor, by_x)
     assert unknown.faults == ()
     assert any("the input x is not known" in notice for notice in unknown.notices)
@@ -381,7 +383,7 @@ def test_it_runs_where_it_is_registered_or_where_it_is_launched(
     asked = registered(remote, innermost)
     there = LABELS.on(project="vision", domain="production")
     assert "matches no task" in preview(asked, tailor, there).faults[0]
-    found = preview(asked, tailor, there, project="vision", domain="production")
+    found = preview(asked, tailor, there, Request(project="vision", domain="production"))
     found.check()
     assert found.executions[0].before["metadata"]["namespace"] == "vision-production"
 

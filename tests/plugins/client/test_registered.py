@@ -119,5 +119,5 @@ def test_a_flyteadmin_that_cannot_be_asked_is_said() -> None:
     from flytekit.configuration import Config
 
     remote = FlyteRemote(Config.for_endpoint("127.0.0.1:1", insecure=True))
-    with pytest.raises(KubetailorError, match="a/b/c@v1: FlyteAdmin says: "):
+    with pytest.raises(KubetailorError, match="a/b/c@v1: cannot reach FlyteAdmin: "):
         find(remote, "a/b/c@v1")

@@ -65,6 +65,9 @@ def test_what_is_registered_comes_before_and_what_runs_after(run: Run) -> None:
         DEVICE.format("a100"),
         DEVICE.format("h100"),
     ]
+    assert len(lines) == 4  # with the two that say which task it is
+    done = run("flyte", "show", "training.py", "--diff", *H100, "--on", "task=*")
+    assert "training.prepare" not in done.stdout  # it has another stamp, and no GPU
 
 
 def test_enforce_stays_above_it(run: Run) -> None:

@@ -6,6 +6,8 @@ import base64
 import json
 import sys
 from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -33,6 +35,10 @@ class Model:
     optimizer: Optimizer = field(default_factory=Optimizer)
 
 
+class Size(Enum):
+    LARGE = "large"
+
+
 MODEL = {"name": "large", "optimizer": {"lr": 0.1, "nesterov": True}}
 
 
@@ -54,7 +60,13 @@ def literal(value: Any, type_: Any) -> Any:
         ({"a": {"b": False}}, dict[str, dict[str, bool]], {"a": {"b": False}}),
         ({"a": 1, "b": {"c": "d"}, "e": [1], "f": None}, dict, {"a": 1, "b": {"c": "d"}}),
         (Model(), Model, MODEL),
+        (3, int | None, 3),
+        (None, int | None, None),
+        (Model(), Model | None, MODEL),
+        (Size.LARGE, Size, "large"),
         ([1], list[int], None),
+        ({"a": [1]}, dict[str, list[int]], {}),
+        (datetime(2026, 1, 1), datetime, None),
         (FlyteFile("https://example.com/x"), FlyteFile, None),
     ],
 )

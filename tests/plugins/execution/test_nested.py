@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubetailor.plugins.execution.instances import MOST, Instances
-from kubetailor.plugins.execution.tailored_execution import TailoredExecution
+from kubetailor.plugins.execution.tailored_execution import MOST_WORK, TailoredExecution
+from kubetailor.registry import OverrideError
 from kubetailor.registry.overrides.document import Override
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import InvalidObjectError, deep_copy
@@ -200,6 +201,64 @@ def test_as_many_as_can_be_are_told_apart(tailor_of: TailorOf) -> None:
     after = TailoredExecution(obj, tailor_of(f"{LABELS}, when: {{node: {chosen}}}}}")).tailored()
     assert labelled(after) == {chosen}
     assert len(after["subWorkflows"]) == 1 + 2 * 8  # all but the first, which is used once
+
+
+def many(nodes: int) -> Obj:
+    return execution(graph(**{f"n{number}": runs() for number in range(nodes)}))
+
+
+def variables(steps: int, each: int) -> Override:
+    found = Override()
+    for step in range(steps):
+        found = found.step("env", set={f"V{step}_{number}": "1" for number in range(each)})
+    return found
+
+
+@pytest.mark.parametrize(
+    ("obj", "override", "nodes"),
+    [
+        (many(3000), variables(32, 20), 3000),
+        (doubling(12), variables(32, 20).on(node="n0*"), 2**12),
+    ],
+    ids=["nodes", "uses"],
+)
+def test_an_override_that_is_too_much_for_so_many_nodes_is_refused_at_once(
+    obj: Obj, override: Override, nodes: int
+) -> None:
+    tailor = Tailor.built_in()
+    compiled = tailor.config.overrides.compile(override)
+    start = time.process_time()
+    with pytest.raises(OverrideError) as caught:
+        TailoredExecution(obj, tailor).tailored(compiled)
+    assert time.process_time() - start < 1
+    assert str(caught.value) == (
+        f"32 steps with 640 values in all are too much for the {nodes} nodes of this execution: "
+        f"steps times values times nodes is {32 * 640 * nodes}, at most {MOST_WORK}; say the same "
+        "in fewer steps, or in the chain of the config"
+    )
+
+
+@pytest.mark.parametrize(
+    ("nodes", "override"),
+    [
+        (
+            10_000,
+            Override()
+            .step("gpu", type="nvidia-h100-80gb", count=4)
+            .step("labels", set={f"l{number}": "a" for number in range(20)})
+            .step("env", set={f"V{number}": "a" for number in range(20)}),
+        ),
+        (2000, sum((variables(1, 4).on(node=f"n{number}") for number in range(32)), Override())),
+    ],
+    ids=["everywhere", "a step for each of some nodes"],
+)
+def test_one_for_a_large_workflow_is_not(
+    nodes: int, override: Override, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TailoredExecution, "_run", lambda _: set())  # which takes its time
+    tailor = Tailor.built_in()
+    found = TailoredExecution(many(nodes), tailor)
+    found.tailored(tailor.config.overrides.compile(override))
 
 
 def test_a_subworkflow_that_runs_itself_does_not(tailor_of: TailorOf) -> None:

@@ -129,14 +129,30 @@ def test_a_diff_shows_what_changed_and_nothing_else(
     added = [line[1:].strip() for line in lines if line[0] == "+"]
     # Only what was empty and is filled now goes.
     assert all(line.endswith(("{}", "[]")) for line in lines if line[0] == "-")
-    stamps = ("metadata:", "annotations:", "env:", STAMP)
-    assert [line for line in added if not line.startswith(stamps)] == [
+    assert [line for line in added if line != "env:"] == [
         "- key: NEW",
         "value: x",
         "priorityClassName: high",
         "- name: NEW",  # the node's pod template
         "value: x",
     ]
+
+
+def test_a_task_of_which_only_the_stamp_differs_is_not_in_a_diff_for_people(
+    show: Callable[..., Result], configure: Callable[[str], Path]
+) -> None:
+    configure("""
+        phases: [serialize, launch]
+        chains: {default: {steps: [{use: priority_class, with: {name: a}, when: {node: n0}}]}}
+    """)
+    done = show("--diff")
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert "priority_class waits for the phase launch" in done.stderr
+    assert STAMP in show().stdout
+    done = show("--diff", "-o", "json")
+    assert done.exit_code == 1
+    for item in json.loads(done.stdout):
+        assert STAMP in json.dumps(item["after"])
 
 
 def test_it_says_the_same_each_time(

@@ -248,33 +248,36 @@ def test_what_a_rule_asks_for_is_asked_of_the_object_before_the_override(load: L
     rules = """\
 overridable:
 - {use: labels}
-- {use: env, when: {labels: {b: steps}}}
-- {use: priority_class, when: {labels: {team: ml}}}
+- {use: env, when: {requests: steps.io/gpu}}
+- {use: resources}
+- {use: priority_class, when: {requests: acme.io/gpu}}
 """
-    tailor = load(CHAIN + rules)
+    step = "    - {use: resources, with: {limits: {steps.io/gpu: 1}}}\n"
+    tailor = load(CHAIN.replace("    enforce:", step + "    enforce:") + rules)
 
     def run(override: Override, **known: Any) -> Any:
         compiled = tailor.config.overrides.compile(override)
         return labels(tailor.tailor(POD, "admit", override=compiled, **known).result)
 
     run(Override().step("env", set={"A": "1"}))  # the chain's own step has set it
-    cheat = with_labels(team="ml").step("priority_class", name="high")
+    more = Override().step("resources", limits={"acme.io/gpu": 1})
+    cheat = more.step("priority_class", name="high")
     with pytest.raises(OverrideError) as caught:
         run(cheat)
     assert str(caught.value) == (
         "step 2 of the override: step 'priority_class': on Pod p: priority_class may not be "
-        'overridden here, only where {"labels": {"team": "ml"}} '
-        f"({tailor.config.file}:13:4)"
+        'overridden here, only where {"requests": "acme.io/gpu"} '
+        f"({tailor.config.file}:15:4)"
     )
     # What does not apply need not be allowed.
-    assert run(cheat.on(task="other"), task="mine")["team"] == "ml"
+    run(cheat.on(task="other"), task="mine")
 
 
 def test_a_rule_by_role_is_about_every_pod_that_a_step_changes(load: Load) -> None:
     rules = """\
 overridable:
 - {use: env, when: {role: worker}}
-- {use: priority_class, when: {role: worker, labels: {team: ml}}}
+- {use: priority_class, when: {role: worker, requests: other.io/gpu}}
 - {use: resources}
 """
     tailor = load(CHAIN + rules)

@@ -387,7 +387,7 @@ def test_nothing_may_be_overridden_where_the_list_is_empty(load: Any) -> None:
 BY_TASK = """\
 - {use: gpu, when: {domain: development}}
 - {use: gpu, when: {project: [a, b]}, allow: {type: {}, count: {max: 8}}}
-- {use: labels, when: {labels: {team: ml}}}
+- {use: labels, when: {kind: Pod}}
 - {use: env, when: {role: primary}}
 - {use: kueue, when: {any: [{node: n1}, {inputs: {big: "true"}}]}}"""
 
@@ -436,6 +436,10 @@ LOAD_FAULTS = [
     ("- {allow: {}}", "overridable.0.use: Field required"),
     ("- {use: gpu, wen: {}}", "no key 'wen' here; did you mean when?"),
     ("- {use: gpu, when: {tusk: a}}", "when: no field 'tusk'; did you mean task?"),
+    ("- {use: gpu, when: {labels: {a: b}}}", "4:21: when: `labels` of an execution is what whoever launches it says"),
+    ("- {use: gpu, when: {project: p, annotations: {a: b}}}", "4:33: when: `annotations` of an execution is"),
+    ("- {use: gpu, when: {not: {any: [{role: worker}, {execution: e*}]}}}", "4:50: when: `execution` of an execution is"),
+    ("- {use: gpu, when: {all: [{not: {labels: {a: null}}}]}}", "ask for project, domain, workflow, task, task_type, kind or role"),
     ("- {use: gpu, allow: {tpe: {}}}", "gpu: no parameter 'tpe'; did you mean type?"),
     ("- {use: gpu, allow: {type: {is: []}}}", "no key 'is' here; keys: in, keys, max, min, pattern"),
     ("- {use: gpu, allow: {type: {in: []}}}", "in: List should have at least 1 item"),

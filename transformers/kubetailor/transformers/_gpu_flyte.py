@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kubetailor.registry import Accelerator, Workload
-from kubetailor.registry.accelerators import FlyteSettings
+from kubetailor.registry.flyte_settings import FlyteSettings
 from kubetailor.workloads import same
 from kubetailor.workloads.task_pods import ray_groups
 

@@ -11,7 +11,6 @@ from enum import Enum
 from typing import Any
 
 from kubetailor.registry import Accelerator, Catalogue, ConflictError
-from kubetailor.registry.marks import stated_pairs
 from kubetailor.registry.stated import Stated
 from kubetailor.workloads import JsonMap, deep_copy, same
 
@@ -51,7 +50,7 @@ class Terms:
         ]
         self.own: list[JsonMap] = [deep_copy(dict(entry)) for entry in put.node_requirements]
         self.values: dict[str, set[str]] = {}
-        for key, value in stated_pairs(new):
+        for key, value in new.stated_pairs():
             self.values.setdefault(key, set()).add(value)
 
     def rewrite(self, terms: Sequence[JsonMap]) -> list[JsonMap]:

@@ -38,12 +38,12 @@ NodePolicy = Literal["Honor", "Ignore"]
 class TopologySpreadConstraint(TypedDict):
     """A TopologySpreadConstraint, as Kubernetes writes it."""
 
-    maxSkew: Annotated[int, Field(ge=1)]
+    maxSkew: Annotated[int, Field(ge=1, le=2**31 - 1)]
     topologyKey: Key
     whenUnsatisfiable: WhenUnsatisfiable
     labelSelector: NotRequired[LabelSelector]
     matchLabelKeys: NotRequired[list[str]]
-    minDomains: NotRequired[Annotated[int, Field(ge=1)]]
+    minDomains: NotRequired[Annotated[int, Field(ge=1, le=2**31 - 1)]]
     nodeAffinityPolicy: NotRequired[NodePolicy]
     nodeTaintsPolicy: NotRequired[NodePolicy]
 

@@ -1,7 +1,7 @@
 """The type and number of GPUs, with all that they mean: resources, nodes, tolerations.
 
 The catalogue says what each accelerator means; what is taken off and put on is one rule for every
-kind of workload (`_gpu_asks`, `_gpu_placement`, `_gpu_terms`, `_gpu_flyte`).
+kind of workload (`_gpu_asks`, `_gpu_placement`, `_gpu_terms`, `_gpu_flyte`, `_gpu_processes`).
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from kubetailor.registry import (
     Workload,
     transformer,
 )
-from kubetailor.registry.accelerators import vendor_of
-from kubetailor.registry.marks import is_slice_resource
+from kubetailor.registry.accelerator import is_slice_resource, vendor_of
 from kubetailor.registry.stated import Stated
 from kubetailor.transformers._gpu_asks import ask_for, gpus_of, target_of
 from kubetailor.transformers._gpu_flyte import device_on, set_device, set_ray_gpus
 from kubetailor.transformers._gpu_placement import pairs_on, place, placement_of
+from kubetailor.transformers._gpu_processes import Count, say_processes
 from kubetailor.transformers.types import AcceleratorName
 
 __all__ = ["gpu"]
@@ -45,7 +45,7 @@ def gpu(
     catalogue: Catalogue,
     *,
     type: AcceleratorName,
-    count: Annotated[int, Field(ge=1)] | None = None,
+    count: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None,
     container: str | None = None,
 ) -> None:
     """Choose the type of GPU, and how many.
@@ -53,7 +53,8 @@ def gpu(
     The accelerator that is on the pods is taken off, and this one put on: resources, node selector,
     node affinity, tolerations, runtime class. All else stays. It changes the pods that ask for a
     GPU now; with `count` also a pod that asks for none, if `when.role` names it or it is the only
-    one. All pods are changed, or none.
+    one. All pods are changed, or none. A number of processes that was that of the GPUs, such as
+    `slotsPerWorker`, stays, with a warning.
 
     Args:
         workload: the workload.
@@ -166,6 +167,10 @@ class _Swap:
             placed = next(change.new for change in changes if change.place is own)
             set_device(self.workload, placed if by_flyte[own] else None)
         set_ray_gpus(self.workload, counts)
+        say_processes(
+            self.workload,
+            (Count(c.pod.roles, sum(c.asked.values()), c.count) for c in changes if c.asked),
+        )
 
     def _plan(self, pod: Pod, asking: _Asked) -> _Change:
         container, asked = target_of(pod, asking, self.container)

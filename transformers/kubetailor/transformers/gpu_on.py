@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from kubetailor.registry import Accelerator, Catalogue, Pod
-from kubetailor.registry.marks import stated_pairs
 from kubetailor.transformers._gpu_asks import gpus_of
 from kubetailor.transformers._gpu_flyte import device_on
 from kubetailor.transformers._gpu_placement import pairs_on
@@ -50,5 +49,5 @@ def gpu_on(pod: Pod, catalogue: Catalogue) -> JsonMap | None:
 
 
 def _is_placed(entry: Accelerator, pairs: Sequence[tuple[str, Any]]) -> bool:
-    stated = list(stated_pairs(entry))
+    stated = list(entry.stated_pairs())
     return bool(stated) and all(pair in pairs for pair in stated)

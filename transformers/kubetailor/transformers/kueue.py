@@ -15,6 +15,7 @@ from kubetailor.registry import CannotChangeError, DeferError, Pod, Workload, tr
 from kubetailor.transformers._scheduling_types import TopologyRequest
 from kubetailor.transformers.names import Name
 from kubetailor.transformers.types import Duration
+from kubetailor.workloads import dotted
 from kubetailor.workloads.duration import parse_duration
 
 __all__ = ["LABELS", "QUEUE", "kueue", "no_queue"]
@@ -82,6 +83,12 @@ def kueue(
         _ask_for(workload, topology)
     if suspend and (path := workload.kind.suspend) and workload.get(*path) is not True:
         workload.edit(*path[:-1])[path[-1]] = True
+    if suspend and workload.kind_name.endswith("SparkApplication"):
+        workload.warn(
+            "the CRD of Spark's operator has `suspend` from 2.4 on; with an older one the API "
+            "server drops it, and the application is submitted at once",
+            dotted(workload.kind.suspend or ()),
+        )
     if workload.kind_name == "SparkApplication":
         workload.warn(
             "the Spark operator may copy owner labels to pods, which Kueue then takes for its own "

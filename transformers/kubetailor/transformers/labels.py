@@ -61,6 +61,11 @@ def labels(
         for key, value in (set or {}).items():
             label = value if on_invalid == "error" else _valid(key, value, on_invalid)
             target.label(key, label)
+            if not label and value:
+                workload.warn(
+                    f"label {key}: nothing of {value!r} can be kept, so that it is empty",
+                    target.where("metadata") if isinstance(target, Pod) else "metadata.labels",
+                )
             if label != value:
                 target.annotate(key, value)
 

@@ -26,7 +26,7 @@ def pod_group(
     workload: Workload,
     task: TaskContext,
     *,
-    count: Annotated[int, Field(ge=1)],
+    count: Annotated[int, Field(ge=1, le=2**31 - 1)],
     name: ObjectLabel | None = None,
 ) -> None:
     """Let Kueue admit plain pods as one group, all of them or none.

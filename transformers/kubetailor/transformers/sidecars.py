@@ -42,6 +42,7 @@ def sidecars(
             error.
     """
     primary, alone = _primary_name(pod), len(pod.containers) == 1
+    removed = False
     for name in names_to_remove(remove, {container["name"] for container in add or ()}):
         if name == primary:
             raise CannotChangeError(
@@ -49,6 +50,7 @@ def sidecars(
             )
         if name in _sidecars(pod):
             pod.remove_container(name)
+            removed = True
     for container in add or ():
         if container["name"] == primary:
             raise ConflictError(
@@ -58,6 +60,18 @@ def sidecars(
         pod.add_container(container, init=native, replace=replace)
         if not native:
             _let_end(pod, container["name"], primary, alone=alone)
+    if removed and primary is not None and len(pod.containers) == 1 and pod.has_metadata:
+        _say_no_more(pod, primary)
+
+
+def _say_no_more(pod: Pod, primary: str) -> None:
+    """Take off what said which of several containers is the primary one."""
+    task = pod.workload.is_task_template
+    for key in PRIMARY_ANNOTATIONS if task else (_DEFAULT_CONTAINER,):
+        if pod.annotations.get(key) == primary:
+            pod.unannotate(key)
+            if _primary_name(pod) != primary:
+                pod.annotate(key, primary)
 
 
 def _primary_name(pod: Pod) -> str | None:

@@ -16,7 +16,8 @@ from pydantic import (
 from typing_extensions import NotRequired, TypedDict
 
 from kubetailor.registry import Catalogue
-from kubetailor.registry.accelerators import ACCELERATOR_FORMAT, AcceleratorError
+from kubetailor.registry.accelerator import ACCELERATOR_FORMAT
+from kubetailor.registry.entries import AcceleratorError
 from kubetailor.workloads import InvalidObjectError
 from kubetailor.workloads.affinity import check_values
 from kubetailor.workloads.duration import duration_text, parse_duration

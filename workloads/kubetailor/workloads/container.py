@@ -307,10 +307,14 @@ class Container:
         alias = self.pod.workload.resource_aliases.get(name)
         old = there.get(name, there.get(alias) if alias else None)
         path = (*self._path, "resources", part)
-        where = self._where("resources", part, name)
         if value is None:
-            for known in {name, alias} & there.keys():
-                del self._draft.edit(path)[known]
+            known = {name, alias} & there.keys()
+            for key in known:
+                del self._draft.edit(path)[key]
+            if known and not self._get("resources", part):
+                self._draft.drop(path)
+                if not self._get("resources"):
+                    self._draft.drop(path[:-1])
             return
         if old is not None and same_quantity(old, value):
             return
@@ -319,8 +323,10 @@ class Container:
             if is_extended_resource(name) and not is_whole(text):
                 raise InvalidObjectError(f"{name} must be a whole number, found {text}")
         except InvalidObjectError as error:
+            where = self._where("resources", part, name)
             raise InvalidObjectError(str(error), field=where) from None
         if name in ("memory", "ephemeral-storage") and text.endswith("m"):
+            where = self._where("resources", part, name)
             self.pod.workload.warn(f"{name} {text} is in milli-bytes", where)
         self.pod.note_write(path, (name,), text, old)
         values = self._draft.edit(path)
@@ -339,5 +345,14 @@ def missing_container(pod: Pod, name: str, names: list[str]) -> CannotChangeErro
     """The error for a container that a pod does not have."""
     return CannotChangeError(
         f"no container {name!r}; the containers are {', '.join(names) or 'none'}",
+        field=pod.where("containers"),
+    )
+
+
+def several_containers(pod: Pod, name: str, number: int) -> CannotChangeError:
+    """The error for a name that several containers of a pod have, of which one would be changed."""
+    return CannotChangeError(
+        f"{number} containers are called {name!r}: which of them is meant cannot be told, and "
+        "Kubernetes refuses such a pod",
         field=pod.where("containers"),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -45,18 +46,18 @@ class Document:
         obj: the object, JSON data that shares nothing with others.
         source: the file, or ``-``.
         line: the line where it starts, from 1.
-        list_index: where it stands in a ``kind: List``, or None.
+        list_index: where it stands in a ``kind: List``, and in those within it; empty outside.
     """
 
     obj: JsonMap
     source: str
     line: int
-    list_index: int | None = None
+    list_index: tuple[int, ...] = ()
 
     @property
     def where(self) -> str:
         """The place, for messages: ``file:line``."""
-        item = "" if self.list_index is None else f" (item {self.list_index} of the List)"
+        item = f" ({_item(self.list_index)})" if self.list_index else ""
         return f"{self.source}:{self.line}{item}"
 
 
@@ -91,7 +92,13 @@ for _tag, _pattern, _first in (
     )
 
 
+_DIGITS = 300
+"""A float has no more than 308; nor does anything that Kubernetes knows as an integer."""
+
+
 def _int(text: str) -> int:
+    if len(text) > _DIGITS:
+        raise ValueError(f"an integer of {len(text)} digits; at most 64 bits are read")
     digits = text.replace("_", "").lower().lstrip("+-")
     if len(digits) > 1 and digits[0] == "0" and digits[1] not in "box":
         digits = "0o" + digits[1:]
@@ -271,21 +278,40 @@ def _check_escapes(text: str, value: Json, source: str) -> None:
 
 
 def _items(obj: JsonMap, source: str, line: int) -> Iterator[Document]:
-    kind, items = obj.get("kind"), obj.get("items")
-    if not (isinstance(kind, str) and kind.endswith("List") and isinstance(items, list)):
-        yield Document(obj, source, line)
-        return
-    for index, item in enumerate(items):
-        if not isinstance(item, dict):
+    """The objects of a list; those of lists within it come after the others, as kubectl has them.
+
+    kubernetes/cli-runtime, pkg/resource/visitor.go, `FlattenListVisitor`.
+    """
+    found: deque[tuple[tuple[int, ...], Json]] = deque([((), obj)])
+    while found:
+        place, value = found.popleft()
+        at = f"{source}:{line}: {f'{_item(place)}: ' if place else ''}"
+        if not isinstance(value, dict):
+            raise DocumentError(f"{at}expected an object, found {_type_name(value)}")
+        kind = value.get("kind")
+        if not (isinstance(kind, str) and kind.endswith("List") and "items" in value):
+            yield Document(value, source, line, place)
+            continue
+        items = value["items"]
+        if not isinstance(items, list):
             raise DocumentError(
-                f"{source}:{line}: item {index} of the List: expected an object, found "
-                f"{_type_name(item)}"
+                f"{at}`items` of a {kind}: expected a list, found {_type_name(items)}"
             )
-        yield Document(item, source, line, index)
+        found.extend(((*place, index), item) for index, item in enumerate(items))
+
+
+def _item(place: tuple[int, ...]) -> str:
+    return f"item {'.'.join(map(str, place))} of the List"
 
 
 def _type_name(value: Json) -> str:
-    names = {list: "a list", str: "a string", bool: "a boolean", type(None): "nothing"}
+    names = {
+        dict: "an object",
+        list: "a list",
+        str: "a string",
+        bool: "a boolean",
+        type(None): "nothing",
+    }
     return names.get(type(value), "a number")
 
 

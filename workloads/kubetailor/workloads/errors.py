@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 __all__ = [
@@ -15,6 +16,15 @@ __all__ = [
 ]
 
 
+_LONG = re.compile(r"(\S{60})\S{240,}")
+"""What is given may be a number of 5,000 digits; a path of a file is hardly that long."""
+
+
+def _shortened(message: str) -> str:
+    """A message whose words are no longer than a reader needs to know them again."""
+    return _LONG.sub(lambda found: f"{found[1]}… ({len(found[0])} characters)", message)
+
+
 class KubetailorError(Exception):
     """A fault that the user can mend; hosts print it without a traceback.
 
@@ -23,7 +33,7 @@ class KubetailorError(Exception):
     """
 
     def __init__(self, message: str, *, field: str = "") -> None:
-        super().__init__(message)
+        super().__init__(_shortened(message))
         self.field: str = field
 
     def __str__(self) -> str:

@@ -119,7 +119,7 @@ class Metadata:
         return dict(self.get("annotations"))
 
     def remove(self, name: MapName, key: str) -> None:
-        """Remove an entry, here and below, if it is there; an emptied map goes.
+        """Remove an entry, here and below, if it is there; what that empties goes.
 
         Raises:
             InvalidObjectError: it is a label of Flyte's own.
@@ -134,6 +134,8 @@ class Metadata:
                 del entries[key]
                 if not entries:
                     self._draft.drop(path)
+                    if len(place) > 1 and self._draft.get(place) == {}:  # no object's own
+                        self._draft.drop(place)
 
 
 def _flytes_own(key: str) -> str:

@@ -123,7 +123,7 @@ def add_container(draft: Draft, spec: Path, field: str, entry: JsonMap, *, repla
         if other == field:
             draft.edit(path, list)[index] = entry
             return
-        _remove(draft, path, index)
+        _remove(draft, path, entry["name"])
     draft.edit((*spec, field), list).append(entry)
 
 
@@ -160,23 +160,23 @@ def _has_entries(there: list[Json], wanted: list[Json], field: str) -> bool:
 
 
 def remove_container(draft: Draft, spec: Path, name: str) -> None:
-    """Remove a container or init container, if it is there; an emptied list goes.
+    """Remove every container and init container of a name; an emptied list goes.
 
     Raises:
-        CannotChangeError: it is the only container.
+        CannotChangeError: there is no other container.
     """
     for field in CONTAINERS:
-        path = (*spec, field)
-        index = find(field, _entries(draft, path), {"name": name})
-        if index is not None:
-            _remove(draft, path, index)
+        _remove(draft, (*spec, field), name)
 
 
-def _remove(draft: Draft, path: Path, index: int) -> None:
+def _remove(draft: Draft, path: Path, name: str) -> None:
     entries = _entries(draft, path)
-    if path[-1] == "containers" and len(entries) == 1:
+    field = str(path[-1])
+    others = [entry for entry in entries if find(field, [entry], {"name": name}) is None]
+    if len(others) == len(entries):
+        return
+    if field == "containers" and not others:
         raise CannotChangeError(
-            f"{entries[index]['name']!r} is the only container; a pod needs one",
-            field=dotted(path),
+            f"{name!r} is the only container; a pod needs one", field=dotted(path)
         )
-    draft.keep(path, entries[:index] + entries[index + 1 :])
+    draft.keep(path, others)

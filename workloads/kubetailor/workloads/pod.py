@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kubetailor.workloads.affinity import add_requirement, put_terms, remove_requirement, terms_of
-from kubetailor.workloads.container import Container, missing_container
+from kubetailor.workloads.container import Container, missing_container, several_containers
 from kubetailor.workloads.draft import Draft, Json, JsonMap, Key, Path, deep_copy, dotted, same
 from kubetailor.workloads.errors import CannotChangeError, InvalidObjectError
 from kubetailor.workloads.filled import is_filled_toleration
-from kubetailor.workloads.identity import find, toleration_key
 from kubetailor.workloads.merge import merge
 from kubetailor.workloads.metadata import Metadata
 from kubetailor.workloads.named import (
@@ -25,6 +24,13 @@ from kubetailor.workloads.names import check_key, check_label_value, check_name
 from kubetailor.workloads.primary import PRIMARY_ANNOTATIONS, primary_of
 from kubetailor.workloads.quantity import amount_in, is_positive, resource_names_in
 from kubetailor.workloads.spread import add_constraint, remove_constraints
+from kubetailor.workloads.tolerations import (
+    find_toleration,
+    put_toleration,
+    remove_tolerations,
+    set_tolerations,
+    toleration_of,
+)
 
 if TYPE_CHECKING:
     from kubetailor.workloads.workload import Workload
@@ -161,11 +167,6 @@ class Pod:
         found = self._draft.get((*self._path, field))
         return found if isinstance(found, list) else []
 
-    def _list(self, field: str) -> list[Any]:
-        """A list of the pod spec, to be changed."""
-        found: list[Any] = self._draft.edit((*self._path, field), list)
-        return found
-
     # containers --------------------------------------------------------------------------------
 
     @property
@@ -187,16 +188,21 @@ class Pod:
         """The container, or init container, of a name.
 
         Raises:
-            CannotChangeError: there is none.
+            CannotChangeError: there is none, or there are several.
         """
         names = []
+        found: list[Path] = []
         for field in ("containers", "initContainers"):
             for index, entry in enumerate(self._entries(field)):
                 if isinstance(entry, dict):
                     if entry.get("name") == name:
-                        return Container(self, self._draft, (*self._path, field, index), name)
+                        found.append((*self._path, field, index))
                     names.append(str(entry.get("name")))
-        raise missing_container(self, name, names)
+        if not found:
+            raise missing_container(self, name, names)
+        if len(found) > 1:
+            raise several_containers(self, name, len(found))
+        return Container(self, self._draft, found[0], name)
 
     @property
     def every_container(self) -> tuple[Container, ...]:
@@ -228,15 +234,31 @@ class Pod:
         check_name(entry.get("name"), "container")
         field = "initContainers" if init else "containers"
         if self.base is None or not has_container(self.base._draft, self.base._path, field, entry):
+            there = self._has_container(entry["name"])
             add_container(self._draft, self._path, field, entry, replace=replace)
+            if not there:
+                self._note_container(entry["name"], entry["name"], None)
 
     def remove_container(self, name: str) -> None:
-        """Remove a container or init container, if it is there; an emptied list goes.
+        """Remove every container and init container of a name; an emptied list goes.
 
         Raises:
-            CannotChangeError: it is the only container.
+            CannotChangeError: there is no other container.
         """
+        there = self._has_container(name)
         remove_container(self._draft, self._path, name)
+        if there:
+            self._note_container(name, None, name)
+
+    def _has_container(self, name: str) -> bool:
+        return any(container.name == name for container in self.every_container)
+
+    def _note_container(self, name: str, new: str | None, old: str | None) -> None:
+        """One that a step takes off and another adds is written anew each time, over what came.
+
+        It would lose what an engine, or the API server, has added to it since.
+        """
+        self.note_write((*self._path, "containers"), (name,), new, old)
 
     @property
     def primary(self) -> Container:
@@ -258,6 +280,9 @@ class Pod:
                 text if containers else f"the {self.role} has no container of its own",
                 field=self.where("containers"),
             )
+        alike = sum(name == found[0] for name, _ in containers)
+        if alike > 1:
+            raise several_containers(self, found[0], alike)
         return self._container(*found)
 
     def _primary_candidates(self) -> list[Any]:
@@ -342,41 +367,26 @@ class Pod:
         Without `operator` it is `Equal` where a value is given, else `Exists`.
         https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/
         """
-        entry: JsonMap = {}
-        if key is not None:
-            entry["key"] = key
-        entry["operator"] = operator or ("Exists" if value is None else "Equal")
-        if value is not None:
-            entry["value"] = value
-        if effect is not None:
-            entry["effect"] = effect
-        if toleration_seconds is not None:
-            entry["tolerationSeconds"] = toleration_seconds
-        self.add_toleration(entry)
+        self.add_toleration(toleration_of(key, operator, value, effect, toleration_seconds))
 
     def add_toleration(self, toleration: Mapping[str, Any]) -> None:
         """As `tolerate`, with the toleration as Kubernetes writes it."""
         there = self._find_toleration(toleration)
-        if there is None:
-            self._list("tolerations").append(dict(toleration))
-        elif there.get("tolerationSeconds") != toleration.get("tolerationSeconds"):
-            if not self.workload.is_task_template and is_filled_toleration(there):
-                entries = self._list("tolerations")
-                entries[entries.index(there)] = dict(toleration)
+        if there is not None:
+            if there.get("tolerationSeconds") == toleration.get("tolerationSeconds"):
                 return
-            self.workload.warn(
-                f"the toleration of {toleration.get('key')!r} is there with tolerationSeconds "
-                f"{there.get('tolerationSeconds')}; it is kept",
-                self.where("tolerations"),
-            )
+            if self.workload.is_task_template or not is_filled_toleration(there):
+                self.workload.warn(
+                    f"the toleration of {toleration.get('key')!r} is there with tolerationSeconds "
+                    f"{there.get('tolerationSeconds')}; it is kept",
+                    self.where("tolerations"),
+                )
+                return
+        put_toleration(self._draft, self._path, toleration)
 
     def _find_toleration(self, wanted: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        entries = self._entries("tolerations")
-        index = find("tolerations", entries, wanted)
-        if index is not None:
-            found: Mapping[str, Any] = entries[index]
-            return found
-        return self.base._find_toleration(wanted) if self.base else None
+        found = find_toleration(self._draft, self._path, wanted)
+        return self.base._find_toleration(wanted) if found is None and self.base else found
 
     def untolerate(
         self,
@@ -388,22 +398,11 @@ class Pod:
     ) -> None:
         """Remove the tolerations that agree in all that is given; an emptied list goes."""
         given = {"key": key, "operator": operator, "value": value, "effect": effect}
-        wanted = {name: item for name, item in given.items() if item is not None}
-
-        def agrees(entry: Mapping[str, Any]) -> bool:
-            parts = zip(given, toleration_key(entry), strict=True)
-            return all(part == wanted.get(name, part) for name, part in parts)
-
-        entries = self._entries("tolerations")
-        kept = [entry for entry in entries if not (isinstance(entry, dict) and agrees(entry))]
-        if len(kept) != len(entries):
-            self._draft.keep((*self._path, "tolerations"), kept)
+        remove_tolerations(self._draft, self._path, given)
 
     def set_tolerations(self, tolerations: Iterable[Mapping[str, Any]]) -> None:
         """Let these be the tolerations, in this order; none at all takes the list off."""
-        wanted = [dict(entry) for entry in tolerations]
-        if not same(wanted, self._entries("tolerations")):
-            self._draft.keep((*self._path, "tolerations"), wanted)
+        set_tolerations(self._draft, self._path, tolerations)
 
     # node selector and affinity ----------------------------------------------------------------
 

@@ -67,7 +67,7 @@ def parse_quantity(value: Any, field: str = "") -> Decimal:
     Raises:
         InvalidObjectError: it is not a quantity; the message names the likely spelling.
     """
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise InvalidObjectError(f"{value!r} is not a quantity", field=field)
     try:
         return _parse(value if isinstance(value, str) else repr(value))
@@ -79,6 +79,8 @@ def same_quantity(a: Any, b: Any) -> bool:
     """Whether two quantities are equal in value: "0.5" is "500m". Malformed ones never are."""
     if a is b or (type(a) is type(b) and a == b):
         return True
+    if a is None or b is None:
+        return False
     try:
         return _as_kept(parse_quantity(a)) == _as_kept(parse_quantity(b))
     except InvalidObjectError:
@@ -148,9 +150,18 @@ def resource_names_in(resources: Any, aliases: Mapping[str, str]) -> set[str]:
     return found
 
 
+_MOST = 2**63
+"""What is as much is cut by the API server without a word."""
+
+
 def quantity_text(value: Any) -> str:
-    """A quantity as text, as Kubernetes' API writes it, after checking that it is one."""
-    parse_quantity(value)
+    """A quantity as text, as Kubernetes' API writes it, after checking that it is one.
+
+    Raises:
+        InvalidObjectError: it is none, or one that nobody can ask for.
+    """
+    if not 0 <= parse_quantity(value) < _MOST:
+        raise InvalidObjectError(f"the quantity {value} must be from 0 to less than 2**63")
     return value if isinstance(value, str) else repr(value)
 
 

@@ -52,7 +52,8 @@ def _resources_as_entries(resources: Any, like: Any) -> JsonMap:
         order = [entry.get("name") for entry in (like or {}).get(part) or []]
         names = [name for name in order if name in values]
         names += [name for name in values if name not in order]
-        if names or part in (like or {}):
+        # An empty list was the author's own; one that is empty now goes.
+        if names or (like or {}).get(part) == []:
             found[part] = [{"name": name, "value": values[name]} for name in names]
     return found
 
@@ -178,11 +179,18 @@ class ContainerTarget:
                 new[field] = entry.get(field)
         if entry.get("env") is not before.get("env"):
             there = {e.get("key"): e for e in container.get("env") or []}
-            new["env"] = [_env_entry(e, there.get(e["name"], {})) for e in entry.get("env") or []]
+            env = [_env_entry(e, there.get(e["name"], {})) for e in entry.get("env") or []]
+            if env:
+                new["env"] = env
+            elif there:
+                del new["env"]
         if entry.get("resources") is not before.get("resources"):
-            new["resources"] = _resources_as_entries(
-                entry.get("resources") or {}, container.get("resources")
-            )
+            like = container.get("resources")
+            resources = _resources_as_entries(entry.get("resources") or {}, like)
+            if resources:
+                new["resources"] = resources
+            elif like:
+                del new["resources"]
 
 
 def _env_entry(entry: JsonMap, there: JsonMap) -> JsonMap:
@@ -241,7 +249,7 @@ class ReplicaTarget:
             like = draft.get((*self.path, "resources"))
             unknown = [
                 name
-                for values in entry["resources"].values()
+                for values in entry.get("resources", {}).values()
                 for name in values
                 if name not in _RESOURCE_ENUM
             ]
@@ -251,5 +259,7 @@ class ReplicaTarget:
                     f"{', '.join(_RESOURCE_ENUM)}",
                     field="custom",
                 )
-            draft.edit(self.path)["resources"] = _resources_as_entries(entry["resources"], like)
+            draft.edit(self.path)["resources"] = _resources_as_entries(
+                entry.get("resources", {}), like
+            )
         self.before = after

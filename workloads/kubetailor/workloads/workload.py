@@ -55,6 +55,8 @@ class Workload:
         notes: what verbs noticed since the host last took them.
         writer: who is writing now: (layer, step name, which of the steps of that name).
         is_child: whether its controller is a workload too.
+        is_task_template: whether this is a Flyte TaskTemplate, not a Kubernetes object.
+        resource_aliases: resource name -> another name that means the same here.
     """
 
     __slots__ = (
@@ -65,8 +67,10 @@ class Workload:
         "converted",
         "draft",
         "is_child",
+        "is_task_template",
         "kind",
         "notes",
+        "resource_aliases",
         "writer",
     )
 
@@ -85,6 +89,8 @@ class Workload:
         self.converted: list[Converted] = []
         self.writer: tuple[str, str, int] = ("", "", 0)
         self.is_child: bool = is_child
+        self.is_task_template: bool = isinstance(kind, TaskTemplateKind)
+        self.resource_aliases: Mapping[str, str] = GPU_ALIAS if self.is_task_template else {}
         self._pods: tuple[Pod, ...] | None = None
         self._metadata: Metadata | None = None
         self._writers: dict[Path, tuple[tuple[str, str, int], Json]] = {}
@@ -93,11 +99,6 @@ class Workload:
         return f"Workload({self.kind_name} {self.name})"
 
     # what it is --------------------------------------------------------------------------------
-
-    @property
-    def is_task_template(self) -> bool:
-        """Whether this is a Flyte TaskTemplate, not a Kubernetes object."""
-        return isinstance(self.kind, TaskTemplateKind)
 
     @property
     def kind_name(self) -> str:
@@ -137,11 +138,6 @@ class Workload:
             return None
         config = self.draft.root.get("config")
         return config.get("primary_container_name") if isinstance(config, dict) else None
-
-    @property
-    def resource_aliases(self) -> Mapping[str, str]:
-        """Resource name -> another name that means the same here."""
-        return GPU_ALIAS if self.is_task_template else {}
 
     @property
     def queue_owner(self) -> Metadata | None:
@@ -271,11 +267,12 @@ class Workload:
         return root
 
     def _check_identity(self, before: JsonMap, after: JsonMap) -> None:
-        for root, paths in _by_root(self.kind.identity).items():
-            if before.get(root) is after.get(root):
+        for root, paths in _by_root(self.kind.identity):
+            was, found = before.get(root), after.get(root)
+            if was is found:
                 continue
             for path in paths:
-                old, new = value_at(before, path), value_at(after, path)
+                old, new = value_at(was, path[1:]), value_at(found, path[1:])
                 if old is not new and not same(old, new):
                     raise InvalidObjectError(
                         f"a step may not change what the object is: {dotted(path)} was "
@@ -309,10 +306,10 @@ class Workload:
 
 
 @lru_cache(maxsize=64)
-def _by_root(paths: tuple[Path, ...]) -> Mapping[str, tuple[Path, ...]]:
+def _by_root(paths: tuple[Path, ...]) -> tuple[tuple[str, tuple[Path, ...]], ...]:
     """Paths by their first key."""
     roots = dict.fromkeys(str(path[0]) for path in paths)
-    return {root: tuple(path for path in paths if path[0] == root) for root in roots}
+    return tuple((root, tuple(path for path in paths if path[0] == root)) for root in roots)
 
 
 def has_role(role: str, wanted: str) -> bool:

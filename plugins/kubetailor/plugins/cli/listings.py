@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,9 @@ import click
 
 from kubetailor.plugins.cli.installed import installed
 from kubetailor.plugins.cli.options import config_option, output_option
-from kubetailor.plugins.cli.output import print_json, print_table, warn
+from kubetailor.plugins.cli.output import fail, print_json, print_table, shortened, warn
 from kubetailor.registry import Accelerator, KubetailorError
-from kubetailor.workloads import dotted
+from kubetailor.workloads import Kind, dotted, dump_yaml, nearest
 
 __all__ = ["accelerators", "kinds", "plugins"]
 
@@ -58,19 +59,23 @@ def plugins(output: str, config: Path | None) -> None:
 
 
 @click.command()
+@click.argument("name", required=False)
 @output_option("table", "json", default="table")
 @config_option
-def accelerators(output: str, config: Path | None) -> None:
-    """List the accelerators.
+def accelerators(name: str | None, output: str, config: Path | None) -> None:
+    """List the accelerators, or show all that one means.
 
     With the resource, Flyte's word for the device, and the nodes by their labels. It is a long
     list, to be looked through with grep; `-o json` has all that an entry says.
     """
     _, catalogue = installed(config)
+    if name is not None:
+        _print_one(asdict(catalogue.require(name)), output)
+        return
     found: list[Accelerator] = []
-    for name in sorted(catalogue):
+    for each in sorted(catalogue):
         try:
-            found.append(catalogue[name])
+            found.append(catalogue[each])
         except KubetailorError as error:
             warn(str(error))
     if output == "json":
@@ -79,10 +84,19 @@ def accelerators(output: str, config: Path | None) -> None:
     print_table(
         ("NAME", "RESOURCE", "DEVICE", "NODES"),
         [
-            (entry.name, entry.resource, entry.device or "", ", ".join(_nodes(entry)))
+            (entry.name, entry.resource, entry.device or "", shortened(", ".join(_nodes(entry))))
             for entry in found
         ],
     )
+
+
+def _print_one(row: Mapping[str, Any], output: str) -> None:
+    """One entry whole: of what it does not say, nothing but in JSON."""
+    if output == "json":
+        print_json(row)
+    else:
+        said = {key: value for key, value in row.items() if value not in (None, (), [], {})}
+        click.echo(dump_yaml([json.loads(json.dumps(said))]), nl=False)
 
 
 def _nodes(entry: Accelerator) -> Iterator[str]:
@@ -95,15 +109,18 @@ def _nodes(entry: Accelerator) -> Iterator[str]:
 
 
 @click.command()
+@click.argument("name", required=False, metavar="[KIND[.GROUP]]")
 @output_option("table", "json", default="table")
 @config_option
-def kinds(output: str, config: Path | None) -> None:
-    """List the kinds of workload.
+def kinds(name: str | None, output: str, config: Path | None) -> None:
+    """List the kinds of workload, or show one.
 
-    With the roles of their pods, where Kueue reads a queue label, by which field it suspends them,
-    which container runs the task, and which fields of their pods their operator does not read.
+    With the roles of their pods, where Kueue reads a queue label, and by which field it suspends
+    them. One kind is shown with the container that runs the task too, and with the fields of its
+    pods that its operator does not read.
     """
     found, _ = installed(config)
+    chosen = list(found.kinds.values()) if name is None else [_kind(found.kinds.values(), name)]
     rows: list[dict[str, Any]] = [
         {
             "group": kind.group,
@@ -115,30 +132,36 @@ def kinds(output: str, config: Path | None) -> None:
             "ignored": list(kind.ignored),
             "reads": list(kind.reads) or None,
         }
-        for kind in found.kinds.values()
+        for kind in chosen
     ]
-    if output == "json":
+    if name is not None:
+        _print_one(rows[0], output)
+    elif output == "json":
         print_json(rows)
-        return
-    print_table(
-        ("KIND", "GROUP", "ROLES", "QUEUE", "SUSPEND", "PRIMARY", "IGNORED"),
-        [
-            (
-                row["kind"],
-                row["group"],
-                ", ".join(row["roles"]),
-                row["queue"] or "",
-                row["suspend"] or "",
-                ", ".join(row["primary"]),
-                _unread(row),
-            )
-            for row in rows
-        ],
-    )
+    else:
+        print_table(
+            ("KIND", "GROUP", "ROLES", "QUEUE", "SUSPEND"),
+            [
+                (
+                    row["kind"],
+                    row["group"],
+                    shortened(", ".join(row["roles"])),
+                    row["queue"] or "",
+                    row["suspend"] or "",
+                )
+                for row in rows
+            ],
+        )
 
 
-def _unread(row: Mapping[str, Any]) -> str:
-    """What is not read of the pods of a kind; where that is nearly all, `-o json` has what is."""
-    if row["reads"]:
-        return f"all but {len(row['reads'])} fields"
-    return ", ".join(row["ignored"])
+def _kind(known: Iterable[Kind], name: str) -> Kind:
+    """The kind of a name, with its group where several have it, as kubectl writes it."""
+    rows = {f"{kind.name}.{kind.group}".rstrip("."): kind for kind in known}
+    if name in rows:
+        return rows[name]
+    found = [full for full, kind in rows.items() if kind.name == name]
+    if not found:
+        fail(f"no kind {name!r}; {nearest(name, [kind.name for kind in rows.values()])}")
+    if len(found) > 1:
+        fail(f"several kinds are called {name!r}; name one: {', '.join(found)}")
+    return rows[found[0]]

@@ -90,7 +90,7 @@ def output_option(*formats: str, default: str | None) -> Callable[[F], F]:
         type=click.Choice(formats),
         default=default,
         show_default=default is not None,
-        help="The form of the output.",
+        help="The format of what is printed.",
     )
 
 

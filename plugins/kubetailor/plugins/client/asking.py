@@ -13,9 +13,13 @@ from kubetailor.workloads import KubetailorError
 if TYPE_CHECKING:
     from flytekit.remote import FlyteRemote
 
-__all__ = ["ask", "ask_if_there", "raw"]
+__all__ = ["UnreachableError", "ask", "ask_if_there", "raw"]
 
 T = TypeVar("T")
+
+
+class UnreachableError(KubetailorError):
+    """There is no FlyteAdmin where it is looked for."""
 
 
 def raw(remote: FlyteRemote) -> Any:
@@ -47,12 +51,15 @@ def ask_if_there(what: str, call: Callable[[], T]) -> T | None:
         KubetailorError: FlyteAdmin cannot be asked.
     """
     from flytekit.exceptions.base import FlyteException
+    from flytekit.exceptions.system import FlyteSystemUnavailableException
     from flytekit.exceptions.user import FlyteEntityNotExistException
 
     try:
         return call()
     except FlyteEntityNotExistException:
         return None
+    except FlyteSystemUnavailableException as error:
+        raise UnreachableError(f"{what}: cannot reach FlyteAdmin: {_reason(error)}") from error
     except FlyteException as error:
         raise KubetailorError(f"{what}: FlyteAdmin says: {_reason(error)}") from error
 

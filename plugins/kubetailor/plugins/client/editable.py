@@ -36,19 +36,20 @@ is not said by the task. `rest` is for reading. So are a GPU's `device`, which i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Final
+from collections.abc import Mapping
+from typing import ParamSpec
 
-from kubetailor.plugins.client.editable_pod import editable_pod
+from kubetailor.plugins.client.pod_words import POD_WORDS, REPLICA_WORDS, rest_of
 from kubetailor.plugins.client.preview import Preview
+from kubetailor.plugins.client.task_words import TASK_WORDS
+from kubetailor.plugins.client.words import Word
 from kubetailor.registry import Catalogue
-from kubetailor.workloads import Draft, Json, JsonMap, Workload
-from kubetailor.workloads.task_pods import REPLICAS, overlay_places, ray_groups
+from kubetailor.workloads import CannotChangeError, Draft, JsonMap, Pod, Workload
 from kubetailor.workloads.task_template import TASK_TEMPLATE
 
-__all__ = ["TASK_WORDS", "document", "editable"]
+__all__ = ["document", "editable"]
 
-_OURS: Final = "kubetailor.dev/"
+P = ParamSpec("P")
 
 
 def document(preview: Preview, catalogue: Catalogue, *, final: bool = True) -> JsonMap:
@@ -79,97 +80,29 @@ def editable(template: JsonMap, catalogue: Catalogue) -> JsonMap:
         catalogue: the accelerators.
     """
     read = Draft(template).get
-    found: JsonMap = {
+    pods = Workload(template, TASK_TEMPLATE).pods()
+    return {
         "task": read(("id", "name")),
         "task_type": template.get("type"),
         "version": read(("id", "version")),
+        **_said(TASK_WORDS, template),
+        "pods": {", ".join(pod.roles): _pod(pod, catalogue) for pod in pods},
     }
-    for word, say in TASK_WORDS.items():
-        said = say(template)
-        if said is not None or word in _ALWAYS:
-            found[word] = said
-    workload = Workload(template, TASK_TEMPLATE)
-    found["labels"] = dict(workload.labels)
-    found["annotations"] = _without_ours(workload.annotations)
-    found["pods"] = {", ".join(pod.roles): editable_pod(pod, catalogue) for pod in workload.pods()}
-    return found
 
 
-# a task ------------------------------------------------------------------------------------------
+def _pod(pod: Pod, catalogue: Catalogue) -> JsonMap:
+    try:
+        primary = pod.primary
+    except CannotChangeError:
+        return {"rest": pod.get()}
+    if pod.is_replica:
+        return _said(REPLICA_WORDS, pod, primary, catalogue)
+    found = _said(POD_WORDS, pod, primary, catalogue)
+    rest = rest_of(pod, primary)
+    return {**found, "rest": rest} if rest else found
 
 
-def _cache(template: JsonMap) -> JsonMap:
-    read = Draft(template).get
-    said = {
-        "cache": read(("metadata", "discoverable")) or False,
-        "version": read(("metadata", "discoveryVersion")),
-        "serialize": read(("metadata", "cacheSerializable")),
-        "ignored_inputs": read(("metadata", "cacheIgnoreInputVars")),
-    }
-    return {name: value for name, value in said.items() if value or name == "cache"}
-
-
-def _retries(template: JsonMap) -> Json:
-    return Draft(template).get(("metadata", "retries", "retries")) or 0
-
-
-def _of_metadata(field: str) -> Callable[[JsonMap], Json]:
-    return lambda template: Draft(template).get(("metadata", field))
-
-
-def _replicas(template: JsonMap) -> JsonMap | None:
-    found = dict(_counted(template))
-    return found or None
-
-
-def _counted(template: JsonMap) -> Iterator[tuple[str, Json]]:
-    read = Draft(template).get
-    for role, place in REPLICAS.get(str(template.get("type")), {}).items():
-        for field in _COUNTS:
-            if (number := read(("custom", *place, field))) is not None:
-                yield role, number
-    for path, role in ray_groups(template):
-        if (number := read((*path, "replicas"))) is not None:
-            yield role, number
-
-
-_COUNTS: Final = ("replicas", "numberOfWorkers")
-
-
-def _spark_conf(template: JsonMap) -> Json:
-    return Draft(template).get(("custom", "sparkConf"))
-
-
-def _task_config(template: JsonMap) -> JsonMap | None:
-    """`custom` without the Spark conf, and without pods, images and resources of replicas."""
-    draft = Draft(template)
-    draft.drop(("custom", "sparkConf"))
-    for path, *_ in overlay_places(template):
-        draft.drop(path)
-    for path, _ in ray_groups(template):
-        draft.drop((*path, "replicas"))
-    for place in REPLICAS.get(str(template.get("type")), {}).values():
-        for field in ("image", "resources", "common", *_COUNTS):
-            draft.drop(("custom", *place, field))
-        if draft.get(("custom", *place)) == {}:
-            draft.drop(("custom", *place))
-    return draft.get(("custom",)) or None
-
-
-TASK_WORDS: Final[Mapping[str, Callable[[JsonMap], Json]]] = {
-    "cache": _cache,
-    "retries": _retries,
-    "timeout": _of_metadata("timeout"),
-    "interruptible": _of_metadata("interruptible"),
-    "replicas": _replicas,
-    "spark_conf": _spark_conf,
-    "task_config": _task_config,
-}
-"""What is said of a task itself, and how it is read from a template."""
-
-_ALWAYS: Final = frozenset({"timeout", "interruptible"})
-"""Words that are there with null too."""
-
-
-def _without_ours(annotations: Mapping[str, str]) -> dict[str, str]:
-    return {key: value for key, value in annotations.items() if not key.startswith(_OURS)}
+def _said(words: Mapping[str, Word[P]], *of: P.args, **more: P.kwargs) -> JsonMap:
+    """What each word says, where it says something."""
+    said = {name: word.read(*of, **more) for name, word in words.items()}
+    return {k: value for k, value in said.items() if value is not None or words[k].always}

@@ -11,7 +11,9 @@ import click
 from kubetailor.plugins.cli.changes import near, print_changes
 from kubetailor.plugins.cli.output import note, print_json, print_table, shortened
 from kubetailor.plugins.client.cluster import Cluster
-from kubetailor.plugins.client.cluster_object import Basis, Explanation, Lineage, explained
+from kubetailor.plugins.client.cluster_object import explained
+from kubetailor.plugins.client.explanation import Basis, Explanation
+from kubetailor.plugins.client.owners import Lineage
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import JsonMap, KubetailorError, dump_yaml
 
@@ -54,15 +56,15 @@ def registered(known: JsonMap, found: Explanation, tailor: Tailor) -> Basis:
     Raises:
         KubetailorError: FlyteAdmin cannot be asked, or has no such node.
     """
-    from kubetailor.plugins.client.executions import Execution, ExecutionId
+    from kubetailor.plugins.client.executions import ExecutionId
     from kubetailor.plugins.client.previewing import preview_of
-    from kubetailor.plugins.client.remote import remote_of
+    from kubetailor.plugins.client.remote import look_up_execution
 
     place = [known.get(name) for name in ("project", "domain", "execution")]
     if None in place:
         raise KubetailorError("it does not say which project and domain its execution is in")
     id_ = ExecutionId(*map(str, place))
-    execution = Execution.read(remote_of(id_.project, id_.domain), id_)
+    execution = look_up_execution(id_)
     shown = preview_of(execution, tailor)
     found.notes += (f"this config refuses the execution: {fault}" for fault in shown.faults)
     nodes, node, task = shown.executions[0].nodes, known.get("node"), known.get("task")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from kubetailor.plugins.client.preview import Preview
     from kubetailor.plugins.client.registered import Registered
+    from kubetailor.plugins.client.request import Request
 
 __all__ = ["Launch", "prepare", "tailor_in_force"]
 
@@ -64,13 +66,8 @@ def prepare(
     remote: FlyteRemote,
     entity: Any,
     override: Override,
+    request: Request,
     *,
-    annotations: Mapping[str, str] | None = None,
-    labels: Mapping[str, str] | None = None,
-    inputs: Mapping[str, Any] | None = None,
-    overwrite_cache: bool = False,
-    project: str | None = None,
-    domain: str | None = None,
     tailor: Tailor | None = None,
     registered: Registered | None = None,
 ) -> Launch:
@@ -82,12 +79,8 @@ def prepare(
         remote: where it is launched.
         entity: what is launched, as `FlyteRemote.execute` takes it.
         override: the override.
-        annotations: those of the request.
-        labels: the same; None for the launch plan's.
-        inputs: the inputs; None if they are not known yet.
-        overwrite_cache: whether the request says so.
-        project: of the execution; by default the remote's.
-        domain: the same.
+        request: what else is said of it; it runs in the remote's project and domain unless others
+            are said.
         tailor: the config; by default the one in force.
         registered: what FlyteAdmin holds of the entity, if that was asked already.
 
@@ -98,27 +91,25 @@ def prepare(
 
     tailor = tailor or tailor_in_force()
     launch_plan = launch_plan_of(remote, entity)
-    own = own_annotations(remote, launch_plan, project, domain)
-    found = merged(own, annotations or {}, override)
-    request = found.request if override.steps or annotations else {}
+    own = own_annotations(remote, launch_plan, request.project, request.domain)
+    found = merged(own, request.annotations or {}, override)
+    annotations = found.request if override.steps or request.annotations else {}
     tailor.config.overrides.compile(found.override)
     try:
-        known = registered or _registered(remote, entity if launch_plan is None else launch_plan)
+        launched = entity if launch_plan is None else launch_plan
+        known = registered or _registered(remote, launched, tailor, request)
     except KubetailorError as error:
-        return Launch(request, None, str(error))
-    shown = preview(
-        known,
-        tailor,
-        found.override if found.override.steps else None,
-        labels=labels,
+        return Launch(annotations, None, str(error))
+    request = replace(
+        request,
         annotations=found.annotations,
-        inputs=None if inputs is None else _plain(inputs),
-        overwrite_cache=overwrite_cache,
-        project=project or remote.default_project,
-        domain=domain or remote.default_domain,
+        inputs=None if request.inputs is None else _plain(request.inputs),
+        project=request.project or remote.default_project,
+        domain=request.domain or remote.default_domain,
     )
+    shown = preview(known, tailor, found.override if found.override.steps else None, request)
     shown.check()
-    return Launch(request, shown)
+    return Launch(annotations, shown)
 
 
 def _plain(inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,32 +117,52 @@ def _plain(inputs: Mapping[str, Any]) -> dict[str, Any]:
     from flytekit.models.literals import Literal
 
     literals = {name: as_json(v.to_flyte_idl()) for name, v in inputs.items() if type(v) is Literal}
-    return {**plain_values(_as_maps(inputs)), **plain_inputs(literals)}
+    return {**plain_values(_as_sent(inputs)), **plain_inputs(literals)}
+
+
+def _as_sent(value: Any) -> Any:
+    """A value as the cluster sees it: of what is neither plain nor a map there, None.
+
+    A file, a directory or a data set is a dataclass of flytekit's too, and sent as what it is.
+    """
+    if isinstance(value, Mapping):
+        return {key: _as_sent(item) for key, item in value.items()}
+    return None if _has_own_form(value) else _as_maps(value)
 
 
 def _as_maps(value: Any) -> Any:
     """A value with maps for its dataclasses and models; nothing is copied, as it may be large."""
     if isinstance(value, Mapping):
         return {key: _as_maps(item) for key, item in value.items()}
+    if isinstance(value, Enum):
+        return value.value
     if is_dataclass(value) and not isinstance(value, type):
         return {each.name: _as_maps(getattr(value, each.name)) for each in fields(value)}
     model: Any = getattr(type(value), "model_fields", None)
     return value if model is None else {name: _as_maps(getattr(value, name)) for name in model}
 
 
-def _registered(remote: FlyteRemote, entity: Any) -> Registered:
-    """What FlyteAdmin holds of what is launched.
+def _has_own_form(value: Any) -> bool:
+    """Whether flytekit has a form for a dataclass that is not the one of all."""
+    from flytekit.core.type_engine import DataclassTransformer, TypeEngine
+
+    if not is_dataclass(value) or isinstance(value, type):
+        return False
+    return type(TypeEngine.get_transformer(type(value))) is not DataclassTransformer
+
+
+def _registered(remote: FlyteRemote, entity: Any, tailor: Tailor, request: Request) -> Registered:
+    """What FlyteAdmin holds of what is launched; of what is local, what registering makes of it.
 
     Raises:
-        KubetailorError: it cannot say; or the entity is local, and may be changed since then.
+        KubetailorError: FlyteAdmin cannot say, or flytekit cannot serialize it.
     """
     from flytekit.remote.remote import RemoteEntity
 
+    from kubetailor.plugins.client.local import registered_of_local
     from kubetailor.plugins.client.registered import registered_of
 
-    if not isinstance(entity, RemoteEntity):
-        raise KubetailorError(
-            f"{entity.name} is not fetched from FlyteAdmin, so only what may be overridden was; "
-            "launch what FlyteRemote.fetch_launch_plan gives to have all of it checked"
-        )
-    return registered_of(remote, entity)
+    if isinstance(entity, RemoteEntity):
+        return registered_of(remote, entity)
+    place = {"project": request.project, "domain": request.domain}
+    return registered_of_local(remote, entity, tailor, **place)

@@ -37,8 +37,8 @@ class Overrides(Override):
         """Options for `FlyteRemote.execute`: those given, with this override.
 
         The annotations of the launch plan stay; where they hold an override, its steps come first.
-        What the cluster would refuse is refused here, and what will not happen is said on stderr,
-        as far as FlyteAdmin holds the entity.
+        What the cluster would refuse is refused here, and what will not happen is said on stderr.
+        What is not fetched from FlyteAdmin is judged as registering it would make it.
 
         Args:
             remote: where it is launched.
@@ -52,18 +52,17 @@ class Overrides(Override):
         """
         from kubetailor.plugins.client.launch_options import LaunchOptions
         from kubetailor.plugins.client.launching import prepare
+        from kubetailor.plugins.client.request import Request
 
         if not self.steps:
             return LaunchOptions.of(options, None)
-        launch = prepare(
-            remote,
-            entity,
-            self,
+        request = Request(
             annotations=_values(options, "annotations"),
             labels=_values(options, "labels"),
             inputs=inputs,
             overwrite_cache=overwrite_cache,
         )
+        launch = prepare(remote, entity, self, request)
         launch.say()
         return LaunchOptions.of(options, launch.annotations)
 

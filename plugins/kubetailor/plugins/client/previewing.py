@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kubetailor.plugins.client.names import Name
 from kubetailor.plugins.client.notices import Notices
 from kubetailor.plugins.client.preview import ExecutionPreview, NodePreview, Preview
 from kubetailor.plugins.client.registered import Registered
+from kubetailor.plugins.client.request import Request
 from kubetailor.plugins.execution.compiled import flyte_workflow
 from kubetailor.plugins.execution.literals import plain_values
 from kubetailor.plugins.execution.override import override_of
@@ -33,13 +34,7 @@ def preview(
     registered: Registered,
     tailor: Tailor,
     override: Override | None = None,
-    *,
-    labels: Mapping[str, str] | None = None,
-    annotations: Mapping[str, str] | None = None,
-    inputs: Mapping[str, Any] | None = None,
-    overwrite_cache: bool = False,
-    project: str | None = None,
-    domain: str | None = None,
+    request: Request | None = None,
 ) -> Preview:
     """What the cluster will make of an execution.
 
@@ -47,29 +42,14 @@ def preview(
         registered: what is launched.
         tailor: the config; `Tailor.built_in()` where there is none.
         override: the execution's override; None for the one that the annotations hold.
-        labels: the labels of the request; None for the launch plan's.
-        annotations: its annotations, without the override; None for the launch plan's.
-        inputs: its inputs, of which a `when` sees those that are plain values; the launch plan's
-            stand for those not given. None if they are not known yet.
-        overwrite_cache: cached results are not used, as with `--overwrite-cache`.
-        project: where it runs; by default where it is registered.
-        domain: the same.
+        request: what else is said of it; a `when` sees those inputs that are plain values, and it
+            runs where it is registered unless another place is said.
 
     Returns:
         What will happen. An override that would be refused is no exception here: see `faults`.
     """
-    return _Previewing(tailor, overwrite_cache).of(
-        registered,
-        override,
-        place={
-            "project": project or registered.name.project,
-            "domain": domain or registered.name.domain,
-        },
-        labels=dict(labels or registered.labels),
-        annotations=dict(annotations or registered.annotations),
-        inputs={**registered.inputs, **(inputs or {})},
-        known=inputs is not None,
-    )
+    request = request or Request()
+    return _Previewing(tailor, request.overwrite_cache).of(registered, override, request)
 
 
 def preview_of(execution: Execution, tailor: Tailor) -> Preview:
@@ -82,13 +62,12 @@ def preview_of(execution: Execution, tailor: Tailor) -> Preview:
     Raises:
         KubetailorError: what was launched is registered no more, or FlyteAdmin cannot be asked.
     """
-    return preview(
-        execution.registered(),
-        tailor,
-        labels=execution.labels or None,
-        annotations=execution.annotations or None,
+    request = Request(
+        annotations=execution.annotations,
+        labels=execution.labels,
         inputs=execution.plain_inputs(),
     )
+    return preview(execution.registered(), tailor, request=request)
 
 
 class _Previewing:
@@ -105,17 +84,9 @@ class _Previewing:
         self._seen: set[Name] = set()
         self._outcome: OverrideOutcome | None = None
 
-    def of(
-        self,
-        registered: Registered,
-        override: Override | None,
-        *,
-        place: Mapping[str, str],
-        labels: Mapping[str, str],
-        annotations: dict[str, str],
-        inputs: Mapping[str, Any],
-        known: bool,
-    ) -> Preview:
+    def of(self, registered: Registered, override: Override | None, request: Request) -> Preview:
+        annotations = dict(request.annotations or registered.annotations)
+        inputs = {**registered.inputs, **(request.inputs or {})}
         try:
             if override is not None:
                 self._override = self._tailor.config.overrides.compile(override)
@@ -130,12 +101,13 @@ class _Previewing:
             self._outcome = OverrideOutcome(self._kept)
         obj = flyte_workflow(
             registered.closure,
-            **place,
-            labels=labels,
+            project=request.project or registered.name.project,
+            domain=request.domain or registered.name.domain,
+            labels=request.labels or registered.labels,
             annotations=annotations,
             inputs=plain_values(inputs),
         )
-        unknown = frozenset[str]() if known else registered.variables - inputs.keys()
+        unknown = registered.variables - inputs.keys() if request.inputs is None else frozenset()
         self._add(registered, (), obj, unknown)
         self._judge()
         return Preview(

@@ -99,20 +99,18 @@ def _running(original: Callable[..., Any]) -> Callable[..., Any]:
         given = None if context is None else context.meta.get(_GIVEN)
         if given is not None:
             from kubetailor.plugins.client.launching import prepare
+            from kubetailor.plugins.client.request import Request
 
             override, tailor = given
-            launch = _faults_said(prepare)(
-                remote,
-                entity,
-                override,
+            request = Request(
                 annotations=run_level_params.annotations,
-                labels=run_level_params.labels or None,
+                labels=run_level_params.labels,
                 inputs=inputs,
                 overwrite_cache=run_level_params.overwrite_cache,
                 project=project,
                 domain=domain,
-                tailor=tailor,
             )
+            launch = _faults_said(prepare)(remote, entity, override, request, tailor=tailor)
             launch.say()
             run_level_params.annotations = dict(launch.annotations)
         return original(remote, entity, project, domain, inputs, run_level_params, *args, **kwargs)

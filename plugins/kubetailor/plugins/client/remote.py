@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import logging
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from importlib.util import find_spec
+from os.path import exists
 from typing import TYPE_CHECKING, Any
 
-from kubetailor.plugins.client.asking import ask
+from kubetailor.plugins.client.asking import UnreachableError, ask
 from kubetailor.plugins.client.names import Name
 from kubetailor.workloads import KubetailorError
 
 if TYPE_CHECKING:
     from flytekit.remote import FlyteRemote
 
+    from kubetailor.plugins.client.executions import Execution, ExecutionId
     from kubetailor.plugins.client.registered import Registered
 
-__all__ = ["entity_of", "look_up", "remote_of"]
+__all__ = ["entity_of", "look_up", "look_up_execution", "remote_of"]
 
 
 def remote_of(project: str, domain: str) -> FlyteRemote:
@@ -54,7 +59,47 @@ def look_up(name: str) -> Registered:
     from kubetailor.plugins.client.registered import find
 
     asked = Name.parse(name)
-    return find(remote_of(asked.project, asked.domain), asked)
+    with _origin_said():
+        return find(remote_of(asked.project, asked.domain), asked)
+
+
+def look_up_execution(id: ExecutionId) -> Execution:  # noqa: A002 (Flyte's word)
+    """The execution of an id, where pyflyte would look.
+
+    Raises:
+        KubetailorError: there is none, FlyteAdmin cannot be asked, or flytekit is not installed.
+    """
+    from kubetailor.plugins.client.executions import Execution
+
+    with _origin_said():
+        return Execution.read(remote_of(id.project, id.domain), id)
+
+
+@contextmanager
+def _origin_said() -> Generator[None]:
+    """Where there is no FlyteAdmin, say what its address comes from."""
+    try:
+        yield
+    except UnreachableError as error:
+        raise UnreachableError(f"{error}; {_origin()}") from error
+
+
+def _origin() -> str:
+    """What the address of FlyteAdmin comes from, as flytekit finds it, and how to give another."""
+    from flytekit.configuration.file import get_config_file
+
+    named, file = os.environ.get("FLYTECTL_CONFIG"), get_config_file(None)
+    if "FLYTE_PLATFORM_URL" in os.environ:
+        return "its address is that of FLYTE_PLATFORM_URL"
+    gone = f"FLYTECTL_CONFIG={named} names no file, and " if named and not exists(named) else ""
+    if file is not None:
+        used = f"the address is that of {getattr(file, '_location', 'its config file')}"
+    else:
+        used = (
+            "pyflyte has no config (./flytekit.config, ~/.flyte/config, ~/.flyte/config.yaml), so "
+            "the address is that of a sandbox on this machine"
+        )
+    return f"{gone}{used}; give another with FLYTECTL_CONFIG=FILE or FLYTE_PLATFORM_URL=HOST:PORT"
 
 
 def entity_of(registered: Registered) -> Any:

@@ -23,6 +23,8 @@ _PLAIN: Final = (bool, int, float, str)
 def plain_inputs(literals: Any) -> dict[str, Any]:
     """The inputs that are plain values or maps of them: a `dict`, a dataclass, a pydantic model.
 
+    Lists, files, data sets, times and durations are left out.
+
     Args:
         literals: flyteidl.core.Literal in JSON form, by name; or BindingData.
     """
@@ -60,6 +62,8 @@ def _values(literals: Any) -> Iterator[tuple[str, Any]]:
             yield name, plain_inputs(below.get("literals") or below.get("bindings"))
             continue
         scalar = _at(literal, "scalar")
+        if (inner := _at(_at(scalar, "union"), "value")) is not None:  # such as `int | None`
+            yield from _values({name: inner})
         if _at(_at(scalar, "binary"), "tag") == "msgpack":
             yield name, _unpacked(scalar["binary"].get("value"))
         primitive = _at(scalar, "primitive")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
 from kubetailor.plugins.execution.elsewhere import elsewhere
 from kubetailor.plugins.execution.graph_writer import GraphWriter
@@ -23,7 +24,7 @@ from kubetailor.plugins.execution.pairs import Pair, tailor_pair
 from kubetailor.plugins.execution.tailored_node import Made, NodeError, TailoredNode
 from kubetailor.plugins.execution.templates import Templates
 from kubetailor.plugins.execution.watched import Watched
-from kubetailor.registry import DeferError, Result
+from kubetailor.registry import DeferError, OverrideError, Result
 from kubetailor.registry.context import known_of_template
 from kubetailor.registry.overrides.compiled import CompiledOverride
 from kubetailor.registry.overrides.outcome import OverrideOutcome
@@ -32,7 +33,13 @@ from kubetailor.workloads import Draft, InvalidObjectError, JsonMap, Path
 from kubetailor.workloads.primary import PRIMARY_ANNOTATIONS
 from kubetailor.workloads.task_template import TASK_TEMPLATE
 
-__all__ = ["TailoredExecution"]
+__all__ = ["MOST_WORK", "TailoredExecution"]
+
+MOST_WORK: Final = 10_000_000
+"""Nodes times steps times values of an override: what is far beyond takes minutes, and not seconds.
+
+Each step runs at each node, over what the steps before it have written there.
+"""
 
 
 class TailoredExecution:
@@ -98,10 +105,12 @@ class TailoredExecution:
             NodeError: a task cannot be tailored.
             InvalidObjectError: there are too many nodes to tell apart, or the execution itself says
                 which container of its pods is the primary one.
+            OverrideError: the override is too much for so many nodes.
         """
         self._check_annotations()
         self.override = override
         if override is not None:
+            self._check_work(override)
             self.outcome = outcome or OverrideOutcome(override)
         told_apart = self._run()
         GraphWriter(self._draft, self.instances, self._of, told_apart).write()
@@ -137,6 +146,21 @@ class TailoredExecution:
             self.warnings.append(
                 f"{fault}. It is not refused, as it may be for tasks that are not known here: "
                 f"{'; '.join(others)}"
+            )
+
+    def _check_work(self, override: CompiledOverride) -> None:
+        """Before anything of it runs: a time limit would say neither why nor what to do."""
+        apart = any("node" in step.when.fields for step in override.steps)
+        nodes = sum(
+            len(graph.nodes) * (len(self.instances.some(key)) if apart else 1)
+            for key, graph in self.instances.graphs.items()
+        )
+        steps, values = len(override.steps), override.values
+        if nodes * steps * values > MOST_WORK:
+            raise OverrideError(
+                f"{steps} steps with {values} values in all are too much for the {nodes} nodes of "
+                f"this execution: steps times values times nodes is {nodes * steps * values}, at "
+                f"most {MOST_WORK}; say the same in fewer steps, or in the chain of the config"
             )
 
     def _check_annotations(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from kubetailor.plugins.cli.options import (
 )
 from kubetailor.plugins.cli.output import fail, note, print_diff, print_json, unified_diff
 from kubetailor.plugins.cli.overriding import GivenOverride, override_options
+from kubetailor.plugins.flyte.stamp import STAMP
 from kubetailor.plugins.flyte.undo import UNDO
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import JsonMap, dump_yaml
@@ -81,7 +83,9 @@ def show(
     MODULE is an importable module or package, or the path of a file or of a package's folder,
     which has an __init__.py. PACKAGE.tgz is what `pyflyte package` wrote.
 
-    The human form leaves out the annotation by which a later phase undoes the chain; -o shows all.
+    The human form leaves out the annotation by which a later phase undoes the chain, and --diff
+    also the one that says what ran, so that a task of which nothing else differs is not shown; -o
+    shows all.
 
     PROJECT/DOMAIN/NAME is a launch plan, else a workflow or a task, as FlyteAdmin has it; without a
     version the active launch plan, or what was registered last. Each of its nodes is shown, also
@@ -121,14 +125,19 @@ def show(
     items: list[Tailored] = list(entities.tailor(tailor, Report()))
     if override:
         items = list(overridden(items, override, tailor))
+    names = ("registered", "launched") if override else ("before", "after")
+    if diff and not output:
+        differences = [text for item in items if (text := _difference(item, names))]
+        for text in differences:
+            print_diff(text)
+        ctx.exit(1 if differences else 0)
     if diff:
         items = [item for item in items if item.outcome.stamped]
     if output:
         _print_data([_machine_form(item) for item in items], output)
     else:
-        names = ("registered", "launched") if override else ("before", "after")
         for item in items:
-            _print_item(item, diff, names)
+            _print_item(item, names)
     if diff and items:
         ctx.exit(1)
 
@@ -141,7 +150,7 @@ def show(
     required=True,
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="OUT.tgz",
-    help="Where to write it; it may be IN.tgz.",
+    help="The file that the package is written to; it may be IN.tgz.",
 )
 @config_option
 @chain_option
@@ -198,27 +207,53 @@ def _print_data(items: list[JsonMap], form: str) -> None:
         click.echo(dump_yaml([items]), nl=False)
 
 
-def _print_item(item: Any, diff: bool, names: tuple[str, str]) -> None:
-    before, after = _for_people(item.before), _for_people(item.after)
-    old, new = (f"{item.where}, {name}" for name in names)
-    if diff:
-        # A container that became a pod is shown as that pod: what is left is the chain's.
-        print_diff(unified_diff(as_pod_task(before, after), after, old, new))
-    elif item.outcome.stamped:
+def _difference(item: Any, names: tuple[str, str]) -> str:
+    """What differs for people."""
+    if not item.outcome.stamped:
+        return ""
+    before = _without((UNDO, STAMP), item.before)
+    after = _without((UNDO, STAMP), item.after, before)
+    old, new = _titles(item, names)
+    # A container that became a pod is shown as that pod: what is left is the chain's.
+    return unified_diff(as_pod_task(before, after), after, old, new)
+
+
+def _print_item(item: Any, names: tuple[str, str]) -> None:
+    before, after = (_without((UNDO,), each) for each in (item.before, item.after))
+    old, new = _titles(item, names)
+    if item.outcome.stamped:
         click.echo(f"---\n# {old}\n{dump_yaml([before])}", nl=False)
         click.echo(f"---\n# {new}\n{dump_yaml([after])}", nl=False)
     else:
         click.echo(f"---\n# {item.where}: unchanged\n{dump_yaml([before])}", nl=False)
 
 
-def _for_people(obj: JsonMap) -> JsonMap:
-    """A template without the way back, which is for machines, and what that leaves empty."""
+def _titles(item: Any, names: tuple[str, str]) -> tuple[str, str]:
+    old, new = names
+    return f"{item.where}, {old}", f"{item.where}, {new}"
+
+
+def _without(hidden: tuple[str, ...], value: Any, like: Any = None) -> Any:
+    """A template without annotations for machines, and without the maps that this leaves empty.
+
+    Args:
+        hidden: the annotations.
+        value: the template, or a part of it.
+        like: the same part of another: what is empty there may be so here.
+    """
+    if isinstance(value, list):
+        there = like if isinstance(like, list) else []
+        pairs = itertools.zip_longest(value, there[: len(value)])
+        return [_without(hidden, item, other) for item, other in pairs]
+    if not isinstance(value, dict):
+        return value
     found = {}
-    for key, value in obj.items():
-        if isinstance(value, dict) and key in ("config", "metadata", "annotations"):
-            kept = _for_people({name: item for name, item in value.items() if name != UNDO})
-            if value and not kept:
-                continue
-            value = kept
-        found[key] = value
+    for key, item in value.items():
+        if key in hidden:
+            continue
+        other = like.get(key) if isinstance(like, dict) else None
+        kept = _without(hidden, item, other)
+        if item and kept == {} and other != {}:
+            continue
+        found[key] = kept
     return found

@@ -66,7 +66,7 @@ class Gate:
         if not subject.answers(self._reads[chain.name]):
             return False
         view = View(task, subject, subject)
-        return all([when.test(view) is False for when in self._conditions[chain.name]])
+        return all(when.test(view) is False for when in self._conditions[chain.name])
 
 
 class _Subject:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
 
 from kubetailor.registry.accelerators import Catalogue
 from kubetailor.registry.errors import ConfigError
@@ -18,6 +19,9 @@ from kubetailor.workloads import nearest
 
 __all__ = ["compile_overridable"]
 
+_FORGED: Final = ("labels", "annotations", "execution")
+"""Fields of `when` that whoever launches may say: they are on the objects of the execution."""
+
 
 def compile_overridable(
     model: OverridableModel, path: tuple[Any, ...], steps: StepCompiler
@@ -30,10 +34,17 @@ def compile_overridable(
         steps: what compiles the steps of the file.
 
     Raises:
-        ConfigError: an unknown transformer or parameter, a `when` or a value that cannot be.
+        ConfigError: an unknown transformer or parameter, a `when` or a value that cannot be, or a
+            `when` that whoever launches could make hold.
     """
     transformer = steps.transformer(model.use, (*path, "use"))
     when = steps.selector(model.when, (*path, "when"))
+    for place in _forged(model.when, (*path, "when")):
+        raise steps.error(
+            f"when: `{place[-1]}` of an execution is what whoever launches it says, so it allows "
+            "nothing; ask for project, domain, workflow, task, task_type, kind or role",
+            place,
+        )
     allow: dict[str, Allowed] | None = None
     if model.allow is not None:
         allow = {}
@@ -45,6 +56,19 @@ def compile_overridable(
             reader = _Reader(transformer, text(name), place, steps)
             allow[text(name)] = reader.allowed(allowed)
     return Rule(text(model.use), when, allow, steps.mark((*path, "use")))
+
+
+def _forged(when: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """The place of each field of a `when`, at any depth, that proves nothing."""
+    for key, value in when.items() if isinstance(when, dict) else ():
+        place = (*path, text(key))
+        if key in _FORGED:
+            yield place
+        elif key == "not":
+            yield from _forged(value, place)
+        elif key in ("any", "all"):
+            for index, part in enumerate(value):
+                yield from _forged(part, (*place, index))
 
 
 class _Reader(NamedTuple):

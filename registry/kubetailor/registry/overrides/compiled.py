@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kubetailor.registry.context import TaskContext
 from kubetailor.registry.errors import OverrideError
+from kubetailor.registry.overrides.allowed import plain
 from kubetailor.registry.overrides.overridable import Overridable
 from kubetailor.registry.run import Run
 from kubetailor.registry.selectors import UNKNOWN_AT_ADMIT, View
@@ -35,6 +37,11 @@ class CompiledOverride:
     digest: str
     overridable: Overridable
 
+    @functools.cached_property
+    def values(self) -> int:
+        """How many values its parameters have."""
+        return sum(_values(plain(step.arguments)) for step in self.steps)
+
     @property
     def launch_only(self) -> dict[str, list[str]]:
         """Name of a step -> what its `when` reads that nothing but `launch` can know.
@@ -43,6 +50,12 @@ class CompiledOverride:
         """
         late = {step.name: sorted(step.when.fields & UNKNOWN_AT_ADMIT) for step in self.steps}
         return {name: fields for name, fields in late.items() if fields}
+
+
+def _values(value: Any) -> int:
+    if isinstance(value, Mapping | list):
+        return sum(map(_values, value.values() if isinstance(value, Mapping) else value))
+    return 1
 
 
 def refused(step: Step, reason: str) -> OverrideError:

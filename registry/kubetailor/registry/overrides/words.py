@@ -11,8 +11,9 @@ from typing_extensions import is_typeddict
 from kubetailor.registry.errors import ConfigError, Mark, OverrideError
 from kubetailor.registry.overrides.document import LIMITS, Override, OverrideStep
 from kubetailor.registry.selectors import MAP_FIELDS, WHEN_FIELDS
+from kubetailor.registry.signature import is_union, unwrapped
 from kubetailor.registry.source import Source
-from kubetailor.registry.transformer import Transformer, is_union, unwrapped
+from kubetailor.registry.transformer import Transformer
 from kubetailor.workloads import nearest
 
 if TYPE_CHECKING:

@@ -1,5 +1,10 @@
 """Argo's kinds: a template holds the fields of a pod among its own, and has others from above.
 
+A `resource` or `data` template makes a pod too, without a container that could be written: a step
+such as `env`, `image` or `resources` fails there, and in `enforce` it denies the whole Workflow.
+Write it with `when: {role: …}` (the names of the templates that have one, or with `not` of those
+that have none), or with `optional: true`.
+
 Source: argoproj/argo-workflows, pkg/apis/workflow/v1alpha1/workflow_types.go; how it is read:
 workflow/controller/workflowpod.go (`build`, `addSchedulingConstraints`, `addVolumeReferences`) and
 operator.go (`mergedTemplateDefaultsInto`).

@@ -37,7 +37,8 @@ _SOURCE: Final = "what was edited"
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Where to write the override; by default it is printed.",
+    help="The file that the override is written to, as YAML; by default it is printed. An editor "
+    "in the terminal needs it: what is printed cannot be redirected then.",
 )
 @config_option
 def edit(name: str, output: Path | None, config: Path | None) -> None:

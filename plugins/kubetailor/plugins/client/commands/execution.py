@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,8 @@ import click
 from kubetailor.plugins.cli.options import config_option, output_option
 from kubetailor.plugins.cli.output import note, print_diff, print_json, unified_diff, warn
 from kubetailor.plugins.cli.overriding import GivenOverride, override_options
-from kubetailor.registry.overrides.document import OVERRIDE
+from kubetailor.registry import OverrideError
+from kubetailor.registry.overrides.document import OVERRIDE, Override
 from kubetailor.workloads import dump_yaml
 
 if TYPE_CHECKING:
@@ -82,11 +84,16 @@ def relaunch(id: str, override: GivenOverride, config: Path | None) -> None:  # 
     The inputs, labels, annotations and all else of the request stay. An override that is given
     takes the place of the execution's own; that of its launch plan is below either.
     """
+    from kubetailor.plugins.client.relaunching import prepare_relaunch
+
     with redirect_stdout(sys.stderr):
         tailor = _tailor(config)
         found = _read(id)
-        annotations = _annotations(found, override, tailor)
-    made = found.relaunch(annotations)
+        given = override.read(tailor.config.plugins) if override else None
+        ready = prepare_relaunch(found, given, tailor)
+        ready.say()
+        _say_override(ready.annotations)
+    made = found.relaunch(ready.annotations)
     click.echo(made.id.name)
     click.echo(made.url)
 
@@ -98,11 +105,17 @@ def _tailor(config: Path | None) -> Tailor:
 
 
 def _read(text: str) -> Execution:
-    from kubetailor.plugins.client.executions import Execution, ExecutionId
-    from kubetailor.plugins.client.remote import remote_of
+    from kubetailor.plugins.client.executions import ExecutionId
+    from kubetailor.plugins.client.remote import look_up_execution
 
-    id_ = ExecutionId.parse(text)
-    return Execution.read(remote_of(id_.project, id_.domain), id_)
+    return look_up_execution(ExecutionId.parse(text))
+
+
+def _say_override(annotations: Mapping[str, str]) -> None:
+    text = annotations.get(OVERRIDE)
+    steps = () if text is None else Override.parse(text).steps
+    uses = ", ".join(dict.fromkeys(step.use for step in steps))
+    note(f"with an override: {uses}" if uses else "without an override of its own")
 
 
 def _described(found: Execution, tailor: Tailor) -> dict[str, Any]:
@@ -113,42 +126,15 @@ def _described(found: Execution, tailor: Tailor) -> dict[str, Any]:
     shown = preview_of(found, tailor)
     for fault in shown.faults:
         warn(f"{found.id}: by this config it would be refused: {fault}")
-    override = found.override()
+    try:
+        said = found.override()
+        override: Any = None if said is None else said.document()
+    except OverrideError:  # which is among the faults
+        override = found.annotations.get(OVERRIDE)
     return {
         "execution": str(found.id),
         "phase": found.phase,
         "launched": str(found.launched),
-        "override": None if override is None else override.document(),
+        "override": override,
         **document(shown, tailor.config.catalogue),
     }
-
-
-def _annotations(found: Execution, given: GivenOverride, tailor: Tailor) -> dict[str, str]:
-    """All annotations of the new request.
-
-    Raises:
-        OverrideError: the cluster would refuse the override.
-    """
-    from kubetailor.plugins.client.launching import prepare
-    from kubetailor.plugins.client.remote import entity_of
-
-    if not given:
-        override = found.override()
-        uses = () if override is None else dict.fromkeys(step.use for step in override.steps)
-        note(f"with the same override: {', '.join(uses)}" if uses else "without an override")
-        return found.annotations
-    registered = found.registered()
-    kept = {key: value for key, value in found.annotations.items() if key != OVERRIDE}
-    ready = prepare(
-        found.remote,
-        entity_of(registered),
-        given.read(tailor.config.plugins),
-        annotations=kept,
-        labels=found.labels or None,
-        inputs=found.plain_inputs(),
-        overwrite_cache=found.spec.overwrite_cache,
-        tailor=tailor,
-        registered=registered,
-    )
-    ready.say()
-    return dict(ready.annotations)

@@ -92,6 +92,7 @@ def launch(
     from kubetailor.plugins.client.inputs import read_inputs
     from kubetailor.plugins.client.launching import prepare, tailor_in_force
     from kubetailor.plugins.client.remote import entity_of, look_up
+    from kubetailor.plugins.client.request import Request
 
     with redirect_stdout(sys.stderr):  # what a plugin or flytekit prints
         tailor = tailor_in_force(config)
@@ -100,17 +101,13 @@ def launch(
         registered = look_up(name)
         remote, entity = registered.remote, entity_of(registered)
         given = read_inputs(inputs, remote, entity)
-        ready = prepare(
-            remote,
-            entity,
-            said,
+        request = Request(
             annotations=annotations,
-            labels=labels or None,
+            labels=labels,
             inputs=given.values,
             overwrite_cache=overwrite_cache,
-            tailor=tailor,
-            registered=registered,
         )
+        ready = prepare(remote, entity, said, request, tailor=tailor, registered=registered)
         ready.say()
         if not dry_run:
             _print_steps(ready.preview)
