@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -35,6 +35,8 @@ __all__ = [
     "TolerationMatch",
     "strict",
 ]
+
+_Type = TypeVar("_Type", bound=type)
 
 
 def _scalar_text(value: Any) -> Any:
@@ -105,8 +107,9 @@ def names_to_remove(remove: Iterable[str] | None, set: Container[str] | None) ->
     return (name for name in remove or () if name not in (set or ()))
 
 
-strict = with_config(ConfigDict(extra="forbid"))
-"""Of an object as Kubernetes writes it: what is not listed is an error."""
+def strict(cls: _Type) -> _Type:
+    """An object as Kubernetes writes it: what is not listed is an error."""
+    return with_config(ConfigDict(extra="forbid"))(cls)
 
 
 @strict

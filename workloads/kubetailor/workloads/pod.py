@@ -280,7 +280,7 @@ class Pod:
                 text if containers else f"the {self.role} has no container of its own",
                 field=self.where("containers"),
             )
-        alike = sum(name == found[0] for name, _ in containers)
+        alike = [name for name, _ in containers].count(found[0])
         if alike > 1:
             raise several_containers(self, found[0], alike)
         return self._container(*found)

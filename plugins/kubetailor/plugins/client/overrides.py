@@ -9,8 +9,9 @@ from kubetailor.registry.overrides.document import OVERRIDE, Override
 
 if TYPE_CHECKING:
     from flytekit import LaunchPlan
-    from flytekit.core.options import Options
     from flytekit.remote import FlyteRemote
+
+    from kubetailor.plugins.flyte.launch_options import Options
 
 __all__ = ["Overrides"]
 
@@ -50,9 +51,9 @@ class Overrides(Override):
         Raises:
             OverrideError: a step may not be, is for no task, or changes nothing.
         """
-        from kubetailor.plugins.client.launch_options import LaunchOptions
         from kubetailor.plugins.client.launching import prepare
         from kubetailor.plugins.client.request import Request
+        from kubetailor.plugins.flyte.launch_options import LaunchOptions
 
         if not self.steps:
             return LaunchOptions.of(options, None)

@@ -151,7 +151,7 @@ def _execute_local_workflow(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def execute_local_workflow(self: Any, *args: Any, **kwargs: Any) -> Any:
         if getattr(kwargs.get("options"), "annotations", None) is not None:
-            from kubetailor.plugins.client.launch_options import LaunchOptions
+            from kubetailor.plugins.flyte.launch_options import LaunchOptions
 
             kwargs["options"] = LaunchOptions.apart(kwargs["options"])
         return original(self, *args, **kwargs)

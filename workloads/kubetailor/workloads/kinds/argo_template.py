@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 from kubetailor.workloads.draft import Draft, Json, JsonMap, Path, same, value_at
 from kubetailor.workloads.errors import CannotChangeError
@@ -39,7 +40,7 @@ class TemplateTarget(LaidOut):
     """The pod of a template."""
 
     reader = "Argo"
-    reads = (*POD, SHARED, "containers")
+    reads: ClassVar[Iterable[str]] = (*POD, SHARED, "containers")
 
     def __init__(self, root: JsonMap, above: Above, role: str, place: Path) -> None:
         self._above = above

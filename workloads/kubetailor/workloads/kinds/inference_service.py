@@ -6,8 +6,8 @@ read: pkg/controller/v1beta1/inferenceservice/components/predictor.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, ClassVar
 
 from kubetailor.workloads.draft import Draft, Json, JsonMap, Path, value_at
 from kubetailor.workloads.kinds.laid_out import LaidOut, move
@@ -52,7 +52,7 @@ class ComponentTarget(LaidOut):
     """The pod of a component."""
 
     reader = "KServe"
-    reads = _POD
+    reads: ClassVar[Iterable[str]] = _POD
 
     def __init__(self, component: JsonMap, role: str, place: Path) -> None:
         servers = (name for name in _SERVERS if isinstance(component.get(name), dict))

@@ -5,8 +5,9 @@ https://github.com/kubeflow/spark-operator/blob/master/docs/api-docs.md (SparkPo
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from kubetailor.workloads.draft import Draft, Json, JsonMap, Path, value_at
 from kubetailor.workloads.errors import CannotChangeError
@@ -70,7 +71,7 @@ class SparkTarget(LaidOut):
     """The pod that stands for a driver or an executor."""
 
     reader = "the Spark operator"
-    reads = (*_POD, *_SHARED)
+    reads: ClassVar[Iterable[str]] = (*_POD, *_SHARED)
 
     def __init__(self, app: JsonMap, role: str, place: Path) -> None:
         super().__init__(role, place, _read(app[role], app, role), _NAMES[role])

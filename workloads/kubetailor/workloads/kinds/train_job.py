@@ -8,7 +8,8 @@ v2.2; earlier versions read other fields.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar
 
 from kubetailor.workloads.draft import Draft, Json, JsonMap, Path, same, value_at
 from kubetailor.workloads.errors import CannotChangeError
@@ -40,7 +41,7 @@ class JobTarget(LaidOut):
     """The pod of one replicated job: what the TrainJob says of it."""
 
     reader = "Kubeflow Trainer"
-    reads = POD
+    reads: ClassVar[Iterable[str]] = POD
 
     def __init__(self, workload: Workload, at: Path, job: str) -> None:
         self._workload = workload

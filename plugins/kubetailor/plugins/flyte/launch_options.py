@@ -9,17 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
 
-from flytekit.core.options import Options
 from flytekit.models.common import Annotations
 
 from kubetailor.registry.overrides.document import OVERRIDE
 
-__all__ = ["LaunchOptions"]
+if TYPE_CHECKING:
+
+    @dataclass
+    class Options:
+        """flytekit's, of which type checkers know nothing."""
+
+        annotations: Any = None
+
+else:
+    from flytekit.core.options import Options
+
+__all__ = ["LaunchOptions", "Options"]
 
 
 @dataclass
-class LaunchOptions(Options):  # type: ignore[misc]  # flytekit has no stubs
+class LaunchOptions(Options):
     """Options of an execution.
 
     Attributes:
