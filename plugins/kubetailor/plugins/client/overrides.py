@@ -9,9 +9,8 @@ from kubetailor.registry.overrides.document import OVERRIDE, Override
 
 if TYPE_CHECKING:
     from flytekit import LaunchPlan
+    from flytekit.core.options import Options
     from flytekit.remote import FlyteRemote
-
-    from kubetailor.plugins.flyte.launch_options import Options
 
 __all__ = ["Overrides"]
 

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
     @dataclass
     class Options:
-        """flytekit's, of which type checkers know nothing."""
+        """flytekit's, which has no types; others take it as it is there, and get Any."""
 
         annotations: Any = None
 
 else:
     from flytekit.core.options import Options
 
-__all__ = ["LaunchOptions", "Options"]
+__all__ = ["LaunchOptions"]
 
 
 @dataclass
@@ -40,7 +40,7 @@ class LaunchOptions(Options):
     to_register: Options | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def of(cls, given: Options | None, annotations: Mapping[str, str] | None) -> LaunchOptions:
+    def of(cls, given: Any, annotations: Mapping[str, str] | None) -> Any:
         """The options that were given, with the annotations of an execution.
 
         Args:
@@ -54,7 +54,7 @@ class LaunchOptions(Options):
         return cls(**said, to_register=to_register)
 
     @classmethod
-    def apart(cls, options: Options) -> Options:
+    def apart(cls, options: Any) -> Any:
         """Options with an override that somebody wrote into the annotations by hand, kept apart."""
         annotations = getattr(options.annotations, "values", {})
         if isinstance(options, cls) or OVERRIDE not in annotations:
