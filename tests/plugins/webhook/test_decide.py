@@ -468,6 +468,29 @@ def test_enforce_denies_a_stamped_child_and_changes_nothing(decide_with: DecideW
     assert decide_with(review, chain).outcome == "unchanged"
 
 
+def test_what_is_wrong_with_a_childs_own_labels_is_not_the_chains(decide_with: DecideWith) -> None:
+    """They are looked at as a copy, which is thrown away; the API server refuses them itself."""
+    review = review_of("pod-n5-0-worker-0")
+    owner = {"apiVersion": "ray.io/v1", "kind": "RayJob", "name": "r", "uid": "u"}
+    pod = {"metadata": {}, "spec": {"containers": [{"name": "ray-head", "image": "img"}]}}
+    review["request"]["object"] = {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayCluster",
+        "metadata": {
+            "name": "r",
+            "labels": {"team": [["x"]]},
+            "ownerReferences": [{**owner, "controller": True}],
+        },
+        "spec": {"headGroupSpec": {"rayStartParams": {}, "template": pod}},
+    }
+    chain = """{steps: [{use: labels, with: {set: {team: speech}}}],
+      enforce: [{use: labels, with: {set: {cost-centre: speech}}}]}"""
+    first = decide_with(review, chain)
+    assert first.outcome == "patched", first.reason
+    review["request"]["object"] = patched(review, first)
+    assert decide_with(review, chain).outcome == "unchanged"
+
+
 def test_enforce_knows_its_work_as_the_api_server_keeps_it(decide_with: DecideWith) -> None:
     step = """{use: env, with: {set: {
       NONE: "",

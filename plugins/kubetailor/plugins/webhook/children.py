@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from kubetailor.plugins.execution.object_marks import places
 from kubetailor.registry import Chain, Change, Result
@@ -34,7 +34,7 @@ class ChildView:
     def __init__(self, obj: JsonMap, kind: Kind, chain: Chain) -> None:
         self._obj = obj
         self._kind = kind
-        self.obj: JsonMap = {**obj, _BESIDE: obj.get("metadata")}
+        self.obj: JsonMap = {**obj, _BESIDE: _copied(obj.get("metadata"))}
         self.kind: Kind = replace(kind, metadata=(_BESIDE,))
         queued = any(step.transformer.options.queue for step in chain.steps)
         queued = queued or _is_queued(Workload(obj, kind))
@@ -78,6 +78,19 @@ class ChildView:
             elif draft.get(suspend) is not was_suspended:
                 draft.put(suspend, was_suspended)
         return draft.checkpoint()
+
+
+def _copied(metadata: Any) -> Any:
+    """A copy whose labels and annotations are all texts: the API server is to judge of others."""
+    if not isinstance(metadata, dict):
+        return metadata
+    names = ("labels", "annotations")
+    maps = {name: metadata[name] for name in names if isinstance(metadata.get(name), dict)}
+    texts = {
+        name: {key: value for key, value in entries.items() if isinstance(value, str)}
+        for name, entries in maps.items()
+    }
+    return {**metadata, **texts}
 
 
 def _is_queued(workload: Workload) -> bool:
