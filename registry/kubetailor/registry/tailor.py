@@ -20,11 +20,10 @@ from kubetailor.registry.selectors import Seen
 from kubetailor.workloads import (
     JsonMap,
     Kind,
-    KubetailorError,
     UnknownKindError,
     Workload,
 )
-from kubetailor.workloads.form import check_form
+from kubetailor.workloads.form import form_fault
 from kubetailor.workloads.kinds import holds_containers
 
 __all__ = ["Tailor", "Tailored"]
@@ -189,9 +188,8 @@ class Tailor:
         try:
             return self._run(obj, row, self.task(phase, **known), override)
         except Exception as error:
-            # Nothing checks the form of an object before it is read: that may be why it failed.
-            if not isinstance(error.__cause__ or error, KubetailorError):
-                check_form(obj, row)
+            if (fault := form_fault(error, obj, row)) is not None:
+                raise fault from None
             raise
 
     def _run(

@@ -31,13 +31,13 @@ def prepare(x: int) -> int:
 @workflow
 def innermost(x: int) -> int:
     found: Any = fit(x=x)
-    return found  # type: ignore[no-any-return]
+    return found  # type: ignore[no-any-return]  # a promise
 
 
 @workflow
 def inner(x: int) -> int:
     one: Any = innermost(x=prepare(x=x))
-    return one  # type: ignore[no-any-return]
+    return one  # type: ignore[no-any-return]  # a promise
 
 
 @workflow
@@ -47,7 +47,8 @@ def outer(x: int, kind: str = "plain") -> int:
     two: Any = inner(x=one)
     begun: Any = conditional("q")
     three: Any = begun.if_(two > 1).then(fit(x=two)).else_().then(prepare(x=two))
-    return fit(x=three).with_overrides(limits=Resources(gpu="4"))  # type: ignore[no-any-return]
+    four: Any = fit(x=three).with_overrides(limits=Resources(gpu="4"))
+    return four  # type: ignore[no-any-return]  # a promise
 
 
 CHILD = LaunchPlan.get_or_create(innermost, name="speech.child", default_inputs={"x": 3})
@@ -56,7 +57,7 @@ CHILD = LaunchPlan.get_or_create(innermost, name="speech.child", default_inputs=
 @dynamic(container_image=IMAGE)
 def spread(x: int) -> int:
     found: Any = fit(x=x)
-    return found  # type: ignore[no-any-return]
+    return found  # type: ignore[no-any-return]  # a promise
 
 
 @as_eager(container_image=IMAGE)
@@ -68,7 +69,7 @@ async def chased(x: int) -> int:
 def alone(x: int) -> int:
     """n0 launches another execution."""
     found: Any = CHILD(x=prepare(x=x))
-    return found  # type: ignore[no-any-return]
+    return found  # type: ignore[no-any-return]  # a promise
 
 
 @workflow
@@ -76,4 +77,4 @@ def lively(xs: list[int]) -> int:
     """A map and a dynamic task."""
     map_task(prepare)(x=xs)
     found: Any = spread(x=1)
-    return found  # type: ignore[no-any-return]
+    return found  # type: ignore[no-any-return]  # a promise

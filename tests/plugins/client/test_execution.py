@@ -123,6 +123,15 @@ def test_that_of_the_launch_plan_is_below_either(
     assert [step["use"] for step in steps] == ["retries", "timeout"]
 
 
+def test_the_chain_is_that_of_where_it_ran(run: Run, configure: Callable[[str], Path]) -> None:
+    """Which need not be where it is registered."""
+    step = "{use: retries, with: {retries: 7}, when: {domain: production}}"
+    configure(f"{{phases: [launch], chains: {{default: {{steps: [{step}]}}}}}}")
+    for domain, retries in (("development", 2), ("production", 7)):
+        done = run("execution", "show", f"speech/{domain}/plain")
+        assert yaml.safe_load(done.stdout)["nodes"]["n1"]["retries"] == retries
+
+
 def test_annotations_of_the_request_stand_for_all_of_the_launch_plans(
     run: Run, admin: FlyteAdmin
 ) -> None:

@@ -209,7 +209,7 @@ def branching(x: int) -> int:
     some: Any = conditional("c")
     fit, prepare = workflows.fit, workflows.prepare
     found: Any = some.if_(_as_promise(x) > 1).then(fit(x=x)).else_().then(prepare(x=x))
-    return found  # type: ignore[no-any-return]
+    return found  # type: ignore[no-any-return]  # a promise
 
 
 def local(kind: str) -> Any:
@@ -437,7 +437,7 @@ def of_both(remote: FlyteRemote, entity: Any) -> Options:
 @workflow
 def parent(x: int) -> int:
     found: Any = child(x=x)
-    return found  # type: ignore[no-any-return]
+    return found  # type: ignore[no-any-return]  # a promise
 
 
 child = LaunchPlan.get_or_create(

@@ -251,7 +251,7 @@ def test_a_child_has_its_own_launch_plans_where_the_parent_has_none(
     @as_workflow
     def parent(x: int) -> int:
         first: Any = plan(x=x)
-        return plan(x=first)  # type: ignore[no-any-return]
+        return plan(x=first)  # type: ignore[no-any-return]  # a promise
 
     found = registered(remote, parent)
     assert [each.registered.name.name for each in preview(found, tailor).executions] == [

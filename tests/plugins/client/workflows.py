@@ -25,10 +25,10 @@ def fit(x: int) -> int:
 @workflow
 def train(x: int) -> int:
     found: Any = fit(x=prepare(x=x))
-    return found  # type: ignore[no-any-return]
+    return found  # type: ignore[no-any-return]  # a promise
 
 
 @workflow
 def small(x: int) -> int:
     found: Any = prepare(x=x)
-    return found  # type: ignore[no-any-return]
+    return found  # type: ignore[no-any-return]  # a promise

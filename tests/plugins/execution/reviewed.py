@@ -167,13 +167,13 @@ raw = ContainerTask(
 @dynamic(container_image=IMAGE, requests=SMALL)
 def fan_out(n: int) -> int:
     found: Any = train(x=n)
-    return found  # type: ignore[no-any-return]
+    return found  # type: ignore[no-any-return]  # a promise
 
 
 @workflow
 def inner(x: int) -> int:
     found: Any = train(x=x)
-    return found  # type: ignore[no-any-return]
+    return found  # type: ignore[no-any-return]  # a promise
 
 
 child = LaunchPlan.get_or_create(workflow=inner, name=f"{__name__}.child")
@@ -197,4 +197,4 @@ def everything(x: int = 3) -> int:
     fan_out(n=x)
     inner(x=x)
     child(x=x)
-    return trained  # type: ignore[no-any-return]
+    return trained  # type: ignore[no-any-return]  # a promise

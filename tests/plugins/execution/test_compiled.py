@@ -159,7 +159,7 @@ SLOW: Any = slow  # no type checker knows what a call of it gives in a workflow
 def branching(x: int) -> int:
     value: Any = x
     begun: Any = conditional("q")
-    return (  # type: ignore[no-any-return]
+    return (  # type: ignore[no-any-return]  # a promise
         begun.if_(value > 1)
         .then(SLOW(x=x))
         .elif_(value > 0)
@@ -177,7 +177,7 @@ def clean(x: int) -> None:
 @workflow(on_failure=clean)
 def failing(x: int) -> int:
     found: Any = slow(x=x)
-    return found  # type: ignore[no-any-return]
+    return found  # type: ignore[no-any-return]  # a promise
 
 
 def test_what_a_branch_runs_is_in_the_same_graph() -> None:

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from kubetailor.workloads.draft import Json, JsonMap, Path, dotted
-from kubetailor.workloads.errors import InvalidObjectError
+from kubetailor.workloads.errors import InvalidObjectError, KubetailorError
 from kubetailor.workloads.kinds import Kind, PodPath
 from kubetailor.workloads.kinds.app_wrapper import AppWrapperKind
 
-__all__ = ["check_form"]
+__all__ = ["check_form", "form_fault"]
 
 Form: TypeAlias = Any
 """A dict is an object with these fields (``*`` is every one), a list a list of that, `str` a text.
@@ -180,6 +180,28 @@ _OWN: Mapping[tuple[str, str], Form] = {
     },
 }
 """Kinds that keep no pod templates."""
+
+
+def form_fault(error: Exception, obj: JsonMap, kind: Kind) -> KubetailorError | None:
+    """What in the form of an object may be why reading it failed.
+
+    Nothing checks the form of an object before it is read.
+
+    Args:
+        error: what was raised while it was read.
+        obj: the object.
+        kind: its row.
+
+    Returns:
+        The fault; None if its form is good, or the error says itself what is wrong.
+    """
+    if isinstance(error.__cause__ or error, KubetailorError):
+        return None
+    try:
+        check_form(obj, kind)
+    except KubetailorError as fault:
+        return fault
+    return None
 
 
 def check_form(obj: JsonMap, kind: Kind) -> None:

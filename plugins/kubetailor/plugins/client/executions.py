@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kubetailor.plugins.client.asking import ask, raw
 from kubetailor.plugins.client.names import Name
 from kubetailor.plugins.client.registered import Registered, find
+from kubetailor.plugins.client.request import Request
 from kubetailor.plugins.execution.literals import plain_inputs
 from kubetailor.registry.overrides.document import OVERRIDE, Override
 from kubetailor.workloads import JsonMap, KubetailorError
@@ -67,7 +68,7 @@ class Execution:
     remote: FlyteRemote
 
     @classmethod
-    def read(cls, remote: FlyteRemote, id: ExecutionId) -> Execution:  # noqa: A002 (Flyte's word)
+    def read(cls, remote: FlyteRemote, execution: ExecutionId) -> Execution:
         """The execution of an id.
 
         Raises:
@@ -76,10 +77,10 @@ class Execution:
         from flyteidl.admin.execution_pb2 import WorkflowExecutionGetRequest
         from flyteidl.core.execution_pb2 import WorkflowExecution
 
-        request = WorkflowExecutionGetRequest(id=_identifier(id))
-        found = ask(f"execution {id}", lambda: raw(remote).get_execution(request))
+        request = WorkflowExecutionGetRequest(id=_identifier(execution))
+        found = ask(f"execution {execution}", lambda: raw(remote).get_execution(request))
         phase = WorkflowExecution.Phase.Name(found.closure.phase)
-        return cls(id, found.spec, phase, remote)
+        return cls(execution, found.spec, phase, remote)
 
     @property
     def launched(self) -> Name:
@@ -149,6 +150,21 @@ class Execution:
 
         return plain_inputs(MessageToDict(self.inputs()).get("literals"))
 
+    def request(self) -> Request:
+        """What was said of it, besides its override: as it would be asked for again.
+
+        Raises:
+            KubetailorError: as `inputs`.
+        """
+        return Request(
+            annotations=self.annotations,
+            labels=self.labels,
+            inputs=self.plain_inputs(),
+            overwrite_cache=self.spec.overwrite_cache,
+            project=self.id.project,
+            domain=self.id.domain,
+        )
+
     def relaunch(self, annotations: Mapping[str, str]) -> Execution:
         """Launch the same again, with these annotations.
 
@@ -188,7 +204,9 @@ class Execution:
         return replace(self, id=named, spec=spec, phase="UNDEFINED")
 
 
-def _identifier(id: ExecutionId) -> Any:  # noqa: A002
+def _identifier(execution: ExecutionId) -> Any:
     from flyteidl.core.identifier_pb2 import WorkflowExecutionIdentifier
 
-    return WorkflowExecutionIdentifier(project=id.project, domain=id.domain, name=id.name)
+    return WorkflowExecutionIdentifier(
+        project=execution.project, domain=execution.domain, name=execution.name
+    )

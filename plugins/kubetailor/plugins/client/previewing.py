@@ -21,7 +21,7 @@ from kubetailor.registry.overrides.document import OVERRIDE, Override
 from kubetailor.registry.overrides.outcome import OverrideOutcome
 from kubetailor.registry.tailor import Tailor
 from kubetailor.workloads import JsonMap, KubetailorError
-from kubetailor.workloads.form import check_form
+from kubetailor.workloads.form import form_fault
 from kubetailor.workloads.task_template import TASK_TEMPLATE
 
 if TYPE_CHECKING:
@@ -62,12 +62,7 @@ def preview_of(execution: Execution, tailor: Tailor) -> Preview:
     Raises:
         KubetailorError: what was launched is registered no more, or FlyteAdmin cannot be asked.
     """
-    request = Request(
-        annotations=execution.annotations,
-        labels=execution.labels,
-        inputs=execution.plain_inputs(),
-    )
-    return preview(execution.registered(), tailor, request=request)
+    return preview(execution.registered(), tailor, request=execution.request())
 
 
 class _Previewing:
@@ -178,15 +173,11 @@ class _Previewing:
         Raises:
             Exception: it is our fault, or a transformer's.
         """
-        cause = error.error.__cause__ or error.error
-        if not isinstance(cause, KubetailorError):
-            # Nothing checks the form of an object before it is read: that may be why it failed.
-            try:
-                check_form(error.template, TASK_TEMPLATE)
-            except KubetailorError as form:
-                return f"{error.what}{form}"
-            if not isinstance(error.error, KubetailorError):
-                raise error.error
+        fault = form_fault(error.error, error.template, TASK_TEMPLATE)
+        if fault is not None:
+            return f"{error.what}{fault}"
+        if not isinstance(error.error, KubetailorError):
+            raise error.error
         return str(error)
 
     def _children(self, registered: Registered, path: tuple[str, ...]) -> Mapping[str, Registered]:

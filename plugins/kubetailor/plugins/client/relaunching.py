@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kubetailor.plugins.client.annotations import launch_plan_of, merged, own_annotations
 from kubetailor.plugins.client.launching import Launch
 from kubetailor.plugins.client.previewing import preview
 from kubetailor.plugins.client.remote import entity_of
-from kubetailor.plugins.client.request import Request
 from kubetailor.plugins.execution.marks import EXECUTION_KEYS
 from kubetailor.plugins.execution.override import JUDGED
 from kubetailor.plugins.flyte.stamp import STAMP
@@ -50,14 +50,7 @@ def prepare_relaunch(execution: Execution, override: Override | None, tailor: Ta
         annotations.pop(OVERRIDE, None)
         found = merged(own, annotations, override)
         annotations, override, sent = found.annotations, found.override, found.request
-    request = Request(
-        annotations=annotations,
-        labels=execution.labels,
-        inputs=execution.plain_inputs(),
-        overwrite_cache=execution.spec.overwrite_cache,
-        project=execution.id.project,
-        domain=execution.id.domain,
-    )
+    request = replace(execution.request(), annotations=annotations)
     shown = preview(registered, tailor, override, request)
     shown.check()
     return Launch(sent, shown)

@@ -63,7 +63,7 @@ def look_up(name: str) -> Registered:
         return find(remote_of(asked.project, asked.domain), asked)
 
 
-def look_up_execution(id: ExecutionId) -> Execution:  # noqa: A002 (Flyte's word)
+def look_up_execution(execution: ExecutionId) -> Execution:
     """The execution of an id, where pyflyte would look.
 
     Raises:
@@ -72,7 +72,7 @@ def look_up_execution(id: ExecutionId) -> Execution:  # noqa: A002 (Flyte's word
     from kubetailor.plugins.client.executions import Execution
 
     with _origin_said():
-        return Execution.read(remote_of(id.project, id.domain), id)
+        return Execution.read(remote_of(execution.project, execution.domain), execution)
 
 
 @contextmanager

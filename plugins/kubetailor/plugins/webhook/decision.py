@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from kubetailor.plugins.webhook.reviews import AdmissionRequest, AdmissionResponse, denied
 from kubetailor.workloads import JsonMap, Kind, KubetailorError
-from kubetailor.workloads.form import check_form
+from kubetailor.workloads.form import form_fault
 
 __all__ = [
     "Decision",
@@ -95,12 +95,8 @@ def explained(error: Exception, obj: JsonMap, kind: Kind) -> tuple[int, str] | N
         if error is cause:
             return None  # the host knows what the limit is
         return MemoryLimitError.code, str(error)
-    if not isinstance(cause, KubetailorError):
-        try:
-            # Nothing checks the form of an object before it is read: that may be why it failed.
-            check_form(obj, kind)
-        except KubetailorError as fault:
-            return 400, str(fault)
+    if (fault := form_fault(error, obj, kind)) is not None:
+        return 400, str(fault)
     return (422, str(error)) if isinstance(error, KubetailorError) else None
 
 

@@ -35,10 +35,10 @@ def execution() -> None:
 
 
 @execution.command()
-@click.argument("id", metavar=_ID)
+@click.argument("name", metavar=_ID)
 @output_option("yaml", "json", default="yaml")
 @config_option
-def show(id: str, output: str, config: Path | None) -> None:  # noqa: A002 (the argument's name)
+def show(name: str, output: str, config: Path | None) -> None:
     """Show an execution: its override, and what its nodes became.
 
     The override is what FlyteAdmin keeps with the execution, a launch plan's included. What the
@@ -46,7 +46,7 @@ def show(id: str, output: str, config: Path | None) -> None:  # noqa: A002 (the 
     cluster name the digest of the chain that cut them.
     """
     with redirect_stdout(sys.stderr):
-        found = _described(_read(id), _tailor(config))
+        found = _described(_read(name), _tailor(config))
     if output == "json":
         print_json(found)
     else:
@@ -75,10 +75,10 @@ def diff(ctx: click.Context, first: str, second: str, config: Path | None) -> No
 
 
 @execution.command()
-@click.argument("id", metavar=_ID)
+@click.argument("name", metavar=_ID)
 @override_options
 @config_option
-def relaunch(id: str, override: GivenOverride, config: Path | None) -> None:  # noqa: A002
+def relaunch(name: str, override: GivenOverride, config: Path | None) -> None:
     """Launch an execution again, with its override or another.
 
     The inputs, labels, annotations and all else of the request stay. An override that is given
@@ -88,7 +88,7 @@ def relaunch(id: str, override: GivenOverride, config: Path | None) -> None:  # 
 
     with redirect_stdout(sys.stderr):
         tailor = _tailor(config)
-        found = _read(id)
+        found = _read(name)
         given = override.read(tailor.config.plugins) if override else None
         ready = prepare_relaunch(found, given, tailor)
         ready.say()
